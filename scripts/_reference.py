@@ -21,6 +21,7 @@ from stratsynth.mechanisms.documented import documented
 from stratsynth.mechanisms.registry import load
 from stratsynth.priors import prior
 from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection
+from stratsynth.release import controls
 from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
 from stratsynth.schema.drawn import DrawnWithin
 from stratsynth.schema.rules import Rule
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from typer import Typer
 
 _MADE = "*This page is made from the code.*\n"
+NEEDED = {"tables", "path", "citation"}
+"""Keys of [benchmark] that have no default."""
 _WORDS = {
     "bool": "true or false",
     "float": "number",
@@ -122,6 +125,16 @@ def recipe() -> str:
         parts += [f'### name = "{point.name}"', _first(load(point.name)), _table(_keys(load(point.name)))]
     for cls in (BudgetSection, ReleaseSection):
         parts += [_heading(cls), _table(_keys(cls))]
+    parts += [
+        "## [benchmark]",
+        "Published totals that rows are raked to; see [published totals](../guide/totals.md).",
+    ]
+    for title, keys in (("", controls.SECTION), ("### tables", controls.KEYS)):
+        needed = [
+            (key, _WORDS[kind.__name__], "" if key in NEEDED else "not given", controls.HELP[key])
+            for key, kind in keys.items()
+        ]
+        parts += [*([title] if title else []), _table(needed)]
     rows = [(key, _said(kind), "not given", text) for key, (kind, text) in KINDS.items()]
     parts += ["## [compare]", "What `stratsynth compare` varies and judges; a fit takes no notice of it.", _table(rows)]
     return "\n\n".join(parts) + "\n"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.recipes.check import check
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
+    from stratsynth.release.controls import Benchmark, ControlTable
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, Unit
     from stratsynth.strata.groups import Groups
@@ -50,9 +51,11 @@ if not _path.isdir(f"{_HERE}/adapters") and _path.isdir(f"{_ABOVE}/adapters"):  
 
 # Names are imported when they are first used: `import stratsynth` stays instant, and a name's cost is its own.
 _HOME = {
+    "Benchmark": "release.controls",
     "Budget": "accounting.budget",
     "Categorical": "schema",
     "Certificate": "certificate",
+    "ControlTable": "release.controls",
     "Groups": "strata.groups",
     "Neighbours": "accounting.budget",
     "Nested": "schema",
@@ -80,9 +83,11 @@ _HOME = {
 }
 
 __all__ = [
+    "Benchmark",
     "Budget",
     "Categorical",
     "Certificate",
+    "ControlTable",
     "Groups",
     "Neighbours",
     "Nested",

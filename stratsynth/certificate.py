@@ -268,6 +268,55 @@ class FirstQuestionStated(CertificatePart, frozen=True):
     too_few: Annotated[bool, described("True if it found too few, and the fit was told to go on.")] = False
 
 
+class ClippedSumStated(CertificatePart, frozen=True):
+    """Noisy sums of min(x, clip) - middle of one column."""
+
+    column: str
+    lower: Annotated[Number, described("Lower bound of the column.")]
+    clip: Annotated[Number, described("Number as which larger values count.")]
+    middle: Annotated[Number, described("(lower + clip) / 2, which is taken off each value.")]
+    noise_sd: Annotated[Amount, described("Standard deviation of the noise of everybody's sum, in the column's unit.")]
+    half_width: Annotated[
+        Amount | None,
+        described("Half width at 95 % of everybody's mean, by this noise alone, of as many records as declared."),
+    ] = None
+
+
+class SumsStated(CertificatePart, frozen=True):
+    """Clipped sums that were asked beside the mechanism's questions, for means; or the reason why there were none."""
+
+    asked: bool
+    why: Annotated[str, described("Why none were asked.")] = ""
+    share: Annotated[Amount | None, described("Part of the mechanism's amount that they may cost together.")] = None
+    rho: Annotated[Amount | None, described("Currency zcdp: price of all sums of everybody, of one row.")] = None
+    epsilon: Annotated[Amount | None, described("Currency pure: price of all sums of everybody, of one row.")] = None
+    columns: tuple[ClippedSumStated, ...] = ()
+    strata: Annotated[dict[str, Amount], described("Price of all sums of a stratum, by the label of each asked.")] = {}
+    declared: Annotated[int | None, described("The declared number of records.")] = None
+    precise: Annotated[
+        Amount | None,
+        described("Strata were asked whose mean the noise leaves within this part of (clip - lower) / 2, at 95 %."),
+    ] = None
+
+
+class BinSumStated(CertificatePart, frozen=True):
+    """A noisy question of everybody about one column's numbers within its bins: places, or multiples."""
+
+    column: str
+    multiples: Annotated[tuple[int, ...], described("Declared multiples; none for places.")]
+    noise_sd: Annotated[Amount, described("Standard deviation of the noise of each number.")]
+    rho: Annotated[Amount | None, described("Currency zcdp: its price, of one row.")] = None
+    epsilon: Annotated[Amount | None, described("Currency pure: its price, of one row.")] = None
+
+
+class BinSumsStated(CertificatePart, frozen=True):
+    """Questions about numbers within bins, or the reason why none was asked."""
+
+    asked: bool
+    why: Annotated[str, described("Why nothing was asked.")] = ""
+    questions: tuple[BinSumStated, ...] = ()
+
+
 class ComparisonStated(CertificatePart, frozen=True):
     """A declared number of records beside the measured one."""
 
@@ -299,6 +348,44 @@ class MeasuredStated(CertificatePart, frozen=True):
     pairs_in_some: Annotated[Count, described("Number of further pairs, measured together in some groups only.")] = 0
 
 
+class ControlCell(CertificatePart, frozen=True):
+    """A cell of a control table."""
+
+    levels: Annotated[dict[str, str], described("Its levels by column, as the table writes them.")]
+    published: Annotated[Amount, described("Its published total.")]
+    measured: Annotated[Number | None, described("Its noisy number, by least squares over all tables.")] = None
+    low: Annotated[Number | None, described("Lower end of the interval for the noise of that.")] = None
+    high: Annotated[Number | None, described("Upper end.")] = None
+    rows: Annotated[Count | None, described("Number of rows of the synthetic table in it.")] = None
+
+
+class ControlTableStated(CertificatePart, frozen=True):
+    """A table of published totals that rows were raked to."""
+
+    citation: str
+    columns: Texts
+    cells: tuple[ControlCell, ...]
+    sha256: Annotated[str, described("Hash of columns, groups of levels and totals.")]
+    year: Annotated[int | None, described("The year that its totals are of.")] = None
+    file: Annotated[str | None, described("SHA-256 of its file.")] = None
+    exact: Annotated[bool, described("True for exact totals of the private rows, which are not protected.")] = False
+
+
+class BenchmarkStated(CertificatePart, frozen=True, kw_only=True):
+    """The published totals that rows were raked to, and what that took."""
+
+    tables: tuple[ControlTableStated, ...]
+    level: Annotated[float, Meta(gt=0, lt=1, description="Level of each interval of a measured number.")]
+    people: Annotated[Number | None, described("Noisy number of everybody, in the unit of the measured ones.")] = None
+    most: Annotated[Amount, described("The largest ratio that a row may have, relative to the fitted model.")]
+    largest: Annotated[Amount, described("The largest ratio of a row.")]
+    efficiency: Annotated[Amount, described("Kish's: 1 over the mean of squared ratios, of rows of the fitted model.")]
+    trimmed: Annotated[Count, described("Number of combinations of cells whose rows are at the largest ratio.")] = 0
+    trimmed_share: Annotated[Amount, described("Their part of the rows.")] = 0.0
+    missed: Annotated[Amount, described("Largest part of everybody by which a cell misses its total for that.")] = 0.0
+    rows: Annotated[Count | None, described("Number of rows of the synthetic table.")] = None
+
+
 class InsideStated(CertificatePart, frozen=True):
     """The law by which numbers of a column are drawn within bins, where it is more than an even or logarithmic one."""
 
@@ -311,6 +398,8 @@ class InsideStated(CertificatePart, frozen=True):
     fitted: Annotated[bool, described("True if the slope is one of noisy counts, cut to the declared slopes.")] = False
     why: Annotated[str, described("Why the slope is the middle of the declared ones.")] = ""
     prior: Annotated[Count, described("Number of bins in which numbers are drawn as the prior's rows have them.")] = 0
+    places: Annotated[Count, described("Number of bins whose mean place follows noisy sums of places.")] = 0
+    heaps: Annotated[Count, described("Number of bins that have multiples by noisy numbers of them.")] = 0
     rounded: Annotated[bool, described("True if numbers are multiples of declared units.")] = False
 
 
@@ -367,11 +456,14 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     prior: PriorStated | None = None
     code_lists: tuple[CodeListStated, ...] = ()
     first_question: FirstQuestionStated | None = None
+    sums: Annotated[SumsStated | None, described("Absent where no column declares a clip.")] = None
+    bin_sums: Annotated[BinSumsStated | None, described("Absent where no column declares places or heaps.")] = None
     declared_and_measured: tuple[ComparisonStated, ...] = ()
     measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (
         None
     )
     agreement: AgreementStated | None = None
+    benchmark: Annotated[BenchmarkStated | None, described("Absent where rows follow the fitted model.")] = None
     inside: Annotated[tuple[InsideStated, ...], described("Laws of numbers within bins; a tail is a model.")] = ()
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()

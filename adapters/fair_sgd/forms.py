@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RATE = 4.0
-"""Default learning rate, times the largest squared norm of the inputs of coefficients: a row's features, or a network's
-hidden units and its constant. That is one over the largest curvature of a logistic loss by them."""
+"""Default learning rate of a network, times hidden units + 1: one over the largest curvature of a logistic loss by the
+output layer's weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +52,6 @@ class Straight:
     def wide(self) -> float:
         """Bound on the L2 norm of every row's gradient: the largest residual times the largest norm of features."""
         return RESIDUAL[self.link] * largest_norm(self.design)
-
-    @property
-    def rate(self) -> float:
-        """Default learning rate: `RATE` over the largest squared norm of a row's features."""
-        return RATE / largest_norm(self.design) ** 2
 
     @property
     def described(self) -> str:

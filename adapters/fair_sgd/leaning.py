@@ -92,7 +92,7 @@ class Leaning:
     @classmethod
     def start(cls, task: FairSgdProblem) -> Leaning:
         """Return the state of a task's descent before any answer: no statistics, and the setting's clip."""
-        return cls(task, task.settings.clip)
+        return cls(task, task.descent.clip)
 
     @property
     def batch(self) -> float:
@@ -118,35 +118,33 @@ class Leaning:
     def _adapt(self, tally: NoisySum) -> None:
         """Multiply `clip` by exp(longer gradients' noisy fraction in `tally` - `clip_rate`), within `most_clip`."""
         # the clip grows while more than `clip_rate` of the gradients are cut, and shrinks otherwise
-        s = self.task.settings
+        s, clip = self.task.settings, self.task.descent.clip
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
-        self.clip = float(
-            np.clip(self.clip * math.exp(longer - s.clip_rate), s.clip / s.most_clip, s.clip * s.most_clip)
-        )
+        self.clip = float(np.clip(self.clip * math.exp(longer - s.clip_rate), clip / s.most_clip, clip * s.most_clip))
 
     def now(self) -> Lean:
         """Return clips, cuts and slopes for the next step's question by the statistics so far; at first unmitigated."""
-        s = self.task.settings
+        s, clip = self.task.settings, self.task.descent.clip
         zero = np.zeros(len(self.task.labels))
         # DPSGD-Global-Adapt: gradients up to Z are scaled by C / Z, and only longer ones are cut
         if s.mitigation == "global_adapt":
             return Lean(self.clip, self.clip)
         if s.mitigation == "group_clip":
             # DPSGD-F; before the first statistics all groups have one clip
-            clips = s.clip * (1 + self._longer()) if self.kept else s.clip + zero
-            return Lean(float(clips.max()), s.clip, cuts=clips / clips.max())
+            clips = clip * (1 + self._longer()) if self.kept else clip + zero
+            return Lean(float(clips.max()), clip, cuts=clips / clips.max())
         if s.mitigation == "none":
-            return Lean(s.clip, s.clip)
+            return Lean(clip, clip)
         bent = self._noise_slopes() if s.gamma2 else None
         if not s.gamma1:
-            return Lean(s.clip, s.clip, noise_slopes=bent)
+            return Lean(clip, clip, noise_slopes=bent)
         slopes, direction = self._clip_slopes()
-        return Lean(s.clip, s.clip, bent, slopes, direction)
+        return Lean(clip, clip, bent, slopes, direction)
 
     @property
     def scale(self) -> float:
         """Factor on a step's sum of gradients: C / Z for `global_adapt`, else 1."""
-        return self.task.settings.clip / self.clip if self.task.settings.mitigation == "global_adapt" else 1.0
+        return self.task.descent.clip / self.clip if self.task.settings.mitigation == "global_adapt" else 1.0
 
     def sizes(self) -> Floats:
         """Return each group's expected records in a sample, an array; none is smaller than its noise, nor than 1."""

@@ -52,11 +52,12 @@ class FairSGD(Mechanism[Regression | Network]):
     """`logistic` is a regression, a softmax one for more than two classes. `network` has one hidden layer."""
     hidden: int = at(16, least=1, most=MOST_HIDDEN)
     """Number of hidden units of a `network`."""
-    mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = at("surrogate", refused=MITIGATIONS)
-    """`surrogate` penalises unequal parts of clipping and of noise by noisy statistics of earlier steps. `group_clip`
-    is DPSGD-F: groups of longer gradients are clipped later. `global_adapt` is DPSGD-Global-Adapt: one clip for all,
-    which moves until few gradients are longer. `none` is noisy gradient descent. What the papers print, `paper` and
-    `dpsgd_f`, is not private and refused, with the reason."""
+    mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = at("none", refused=MITIGATIONS)
+    """`none` is noisy gradient descent: where the clip cuts no gradient, it does groups no unequal harm, and nothing is
+    left to mitigate. `surrogate` penalises unequal parts of clipping and of noise by noisy statistics of earlier steps.
+    `group_clip` is DPSGD-F: groups of longer gradients are clipped later. `global_adapt` is DPSGD-Global-Adapt: one
+    clip for all, which moves until few gradients are longer. What the papers print, `paper` and `dpsgd_f`, is not
+    private and refused, with the reason."""
     gamma1: float = at(1.0, least=0, most=1000)
     """Weight of the penalty on unequal parts of clipping, with `surrogate`; 0 leaves it out."""
     gamma2: float = at(1.0, least=0, most=1000)
@@ -64,19 +65,25 @@ class FairSGD(Mechanism[Regression | Network]):
     groups' Hessian traces and so for their parts of noise. 0 leaves it out."""
     scaling: Literal["bounds"] = at("bounds", refused=SCALINGS)
     """Features are scaled from their public bounds to [-1, 1]. `groups` is refused, with the reason."""
-    iterations: int = at(1000, least=1, most=100_000)
-    """Number of steps, each with a Poisson sample of its own."""
-    batch: float = at(1024, least=1, most=1e12)
-    """Expected number of records in a sample; at most all."""
+    iterations: int | None = at(None, least=1, most=100_000)
+    """Number of steps; by default 30 to 300 for a regression, by public size and budget
+    (`stratsynth.adapters.predictors.defaults`), and 1,000 for a network."""
+    batch: float | None = at(None, least=1, most=1e12)
+    """Expected number of records in a step's Poisson sample; at most all. By default all records take part in each step
+    of a regression, and 1,024 in that of a network."""
     sampling: float | None = at(None, above=0, most=1)
-    """Probability with which a record takes part in a step, in place of `batch`; needed in strata. Where no size is
-    declared it is 0.05 by default, and how many records that makes is learned from noisy sums."""
+    """Probability with which a record takes part in a step, in place of `batch`; needed in strata by a network. Where
+    no size is declared a network's is 0.05 by default, and how many records that makes is learned from noisy sums."""
     rate: float | None = at(None, above=0, most=1e6)
-    """Learning rate; by default 4 over the largest squared norm of a row's features, one over the largest curvature
-    that a logistic loss can have; for `network` 4 / (hidden + 1), the same of its output layer."""
-    clip: float = at(1.0, above=0, most=1e6)
-    """Largest L2 norm of a row's gradient, penalties included. With `group_clip` that of a group like all others; with
-    `global_adapt` where the clip starts."""
+    """Learning rate; by default (1 + momentum) over the largest curvature of a row's loss; for `network` 4 / (hidden +
+    1), one over that of its output layer."""
+    momentum: float | None = at(None, least=0, below=1)
+    """Factor m of the last direction: direction <- m direction + gradient. By default 0.9 for a regression, and 0 for a
+    network."""
+    clip: float | None = at(None, above=0, most=1e6)
+    """Largest L2 norm of a row's gradient, penalties included. By default a quarter to all of the longest gradient of
+    the loss, by public size and budget, and half of it at most with a mitigation; 1 for a network. With `group_clip`
+    that of a group like all others; with `global_adapt` where the clip starts."""
     clip_rate: float = at(0.1, above=0, below=1)
     """Target fraction b* of gradients longer than the clip, with `global_adapt`; a step multiplies the clip by exp(b -
     b*), b being the noisy fraction."""
@@ -106,27 +113,22 @@ class FairSGD(Mechanism[Regression | Network]):
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment of all steps, with the least noise in the budget.
-
-        Refuse settings unfit for the public schema.
-        """
-        return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
+        """Return an allotment of all steps, with the least noise in the budget; refuse what the schema rules out."""
+        task = self.task(public, budget)
+        return budget.sampled(rate=task.sampling, steps=task.descent.steps)
 
     @once
-    def task(self, public: Public) -> FairSgdProblem:
-        """Return the task that public schema and settings determine, cached.
-
-        Refuse settings that do not fit the schema.
-        """
-        return task_of(self, public)
+    def task(self, public: Public, budget: Budget) -> FairSgdProblem:
+        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        return task_of(self, public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts, spending `allot`, that returns a descent's model; `rng` makes first weights."""
-        task = self.task(public)
+        """Run the descent and return its model; `rng` makes a network's first weights only."""
+        task = self.task(public, allot.promise)
         learned = yield from train(task, allot, task.form.start(rng))
-        return task.form.model(learned.theta, self._facts(task, learned))
+        return task.form.model(learned.theta, self._facts(task, learned, round(allot.amount)))
 
-    def _facts(self, task: FairSgdProblem, learned: FairSgdResult) -> dict[str, Any]:
+    def _facts(self, task: FairSgdProblem, learned: FairSgdResult, steps: int) -> dict[str, Any]:
         """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
@@ -140,15 +142,15 @@ class FairSGD(Mechanism[Regression | Network]):
             "Model": task.form.described,
             "Groups": groups,
             "Mitigation": what,
-            "Descent": f"{self.iterations} steps on samples of about {learned.batch:,.0f} records, learning rate "
-            f"{task.rate:.3g}; {averaged}",
+            "Descent": f"{task.descent.described(steps, task.sampling)}, about {learned.batch:,.0f} records a step; "
+            f"{averaged}",
             "Clip": f"{learned.clip:.3g} for a row's gradient, penalties included",
         }
         if learned.groups:
             described["Noisy statistics of the last steps"] = "; ".join(learned.groups)
         return {
-            "steps": self.iterations,
-            "rate": task.rate,
+            "steps": steps,
+            "rate": task.descent.rate,
             "clip": learned.clip,
             "step_noise": learned.noise,
             "described": described,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stratsynth.adapters.fair_sgd.forms import OneLayer, Straight
+from stratsynth.adapters.predictors.defaults import Pace
 from stratsynth.adapters.predictors.descent import Region, rounded
 from stratsynth.adapters.shared.settings import check_columns, sampled
 from stratsynth.errors import Unsupported
@@ -18,6 +19,7 @@ from stratsynth.strata import crossing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.accounting.budget import Budget
     from stratsynth.adapters.fair_sgd.leaning import Lean
     from stratsynth.adapters.fair_sgd.mechanism import FairSGD
     from stratsynth.mechanisms import Public
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]
+
+
+NETWORK_STEPS = 1000
+"""Default number of steps of a network."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +45,8 @@ class FairSgdProblem:
     """Declared number of records, times the weight of one; None where it is learned from noisy sums."""
     sampling: float
     """Probability with which a record takes part in a step."""
-    rate: float
-    """Learning rate."""
+    descent: Pace
+    """Steps, clip, learning rate and momentum of the descent."""
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -104,7 +110,7 @@ class FairSgdProblem:
         )
 
 
-def task_of(settings: FairSGD, public: Public) -> FairSgdProblem:
+def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem:
     """Return the fit's task by settings and public facts; refuse unfit columns, groups of a stratum, vain mitigations.
 
     Those lack two groups, have gammas of 0, or even out clipping where no gradient is longer than the clip.
@@ -124,17 +130,27 @@ def task_of(settings: FairSGD, public: Public) -> FairSgdProblem:
         )
     if settings.mitigation == "surrogate" and not (settings.gamma1 or settings.gamma2):
         raise Unsupported(f'{who}: with gamma1 and gamma2 at 0 there is nothing to mitigate; take mitigation = "none".')
-    target, sampling, design, records = sampled(settings, public)
     network = settings.model == "network"
+    target, sampling, design, records = sampled(settings, public, by_default=network)
     form = OneLayer(schema, design, target, settings.hidden) if network else Straight(schema, design, target)
-    task = FairSgdProblem(settings, schema, form, records, sampling, settings.rate or form.rate)
-    if "excess" in task.statistics and settings.clip >= form.wide:
+    task = FairSgdProblem(settings, schema, form, records, sampling, _pace(settings, public, budget, form))
+    clip = task.descent.clip
+    if "excess" in task.statistics and clip >= form.wide:
         longest = "statistics take no gradient for longer than" if network else "no gradient is longer than"
         raise Unsupported(
-            f"{who}: {longest} {form.wide:.3g}, so a clip of {settings.clip:g} cuts none, and there is no part of "
+            f"{who}: {longest} {form.wide:.3g}, so a clip of {clip:g} cuts none, and there is no part of "
             "clipping to even out. Take gamma1 = 0, or a smaller clip."
         )
     from stratsynth.adapters.fair_sgd.leaning import Leaning
 
     check_query(who, task.query(np.zeros(form.shape), Leaning.start(task).now()), schema)
     return task
+
+
+def _pace(settings: FairSGD, public: Public, budget: Budget, form: Straight | OneLayer) -> Pace:
+    """Return the descent's numbers; without a clip set, mitigations have at most half the longest gradient."""
+    if isinstance(form, OneLayer):
+        return Pace(NETWORK_STEPS, 1.0, form.rate, 0.0).as_set(settings)
+    found = Pace.of(settings, public, budget, form.design, form.link)
+    mitigated = settings.clip is None and settings.mitigation != "none"
+    return replace(found, clip=min(found.clip, form.wide / 2)) if mitigated else found

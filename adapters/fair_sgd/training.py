@@ -45,8 +45,8 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
     steps, tail = round(allot.amount), max(1, round(allot.amount * task.settings.tail))
-    descent = Descent(task.region, task.rate, 0.0, steps, tail, task.region.project(start))
-    leaning, spread, clip = Leaning.start(task), 0.0, task.settings.clip
+    descent = Descent(task.region, task.descent.rate, task.descent.momentum, steps, tail, task.region.project(start))
+    leaning, spread, clip = Leaning.start(task), 0.0, task.descent.clip
     for _ in range(steps):
         lean = leaning.now()
         answers = yield from total(

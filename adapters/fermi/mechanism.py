@@ -71,20 +71,26 @@ class DPFermi(Mechanism[Designed]):
     warm_up: float = at(0.1, least=0, most=1)
     """Fraction of the steps that learn the number of records in each group, where it is not public, and minimise the
     loss alone."""
-    iterations: int = at(1000, least=1, most=100_000)
-    """Number of steps, each with a Poisson sample of its own."""
-    batch: float = at(1024, least=1, most=1e12)
-    """Expected number of records in a sample; at most all. Needs a declared size; without one a twentieth of the
-    records is sampled."""
+    iterations: int | None = at(None, least=1, most=100_000)
+    """Number of steps; by default 30 to 300 for a regression, by public size and budget
+    (`stratsynth.adapters.predictors.defaults`), and 1,000 for a network and with `protect = "sensitive"`."""
+    batch: float | None = at(None, least=1, most=1e12)
+    """Expected number of records in a step's Poisson sample; at most all. Needs a declared size. By default all records
+    take part in each step of a regression; of a network, and with `protect = "sensitive"`, 1,024, or a twentieth where
+    no size is declared."""
     sampling: float | None = at(None, above=0, most=1)
-    """Probability with which a record takes part in a step, in place of `batch`; needed in strata."""
+    """Probability with which a record takes part in a step, in place of `batch`; needed in strata by a network."""
     rate: float | None = at(None, above=0, most=1e6)
-    """Learning rate of the coefficients; by default 8 over the largest squared norm of a row's features."""
+    """Learning rate of the coefficients; by default (1 + momentum) over the largest curvature of a row's loss."""
+    momentum: float | None = at(None, least=0, below=1)
+    """Factor m of the last direction: direction <- m direction + gradient. By default 0.5 for a regression with a
+    penalty, 0.9 without one, and 0 for a network and with `protect = "sensitive"`."""
     ascent: float = at(0.1, above=0, most=1e6)
     """Learning rate of W, the adversary's coefficients."""
-    clip: float = at(1.0, above=0, most=1e6)
-    """Largest L2 norm of a row's gradient of loss and penalty together. What is beyond it is lost to both: with many
-    classes, rare groups and a large penalty, rows' gradients are longer, and a clip of some units pulls more evenly."""
+    clip: float | None = at(None, above=0, most=1e6)
+    """Largest L2 norm of a row's gradient of loss and penalty together; what is beyond it is lost to both. By default
+    a quarter to all of the longest gradient of the loss, by public size and budget; 1 for a network and with
+    `protect = "sensitive"`."""
     adversary_share: float = at(0.2, least=1e-6, most=1 - 1e-6)
     """Fraction of a step's price for the sums that W learns from; the rest is for the coefficients' gradient."""
     radius: float = at(10.0, above=0, most=1000)
@@ -153,15 +159,13 @@ class DPFermi(Mechanism[Designed]):
                 f'public columns are not protected; neighbours = "{budget.neighbours}" protects all. Set it, or take '
                 'protect = "all".'
             )
-        return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
+        task = self.task(public, budget)
+        return budget.sampled(rate=task.sampling, steps=task.descent.steps)
 
     @once
-    def task(self, public: Public) -> FermiProblem:
-        """Return the task that public schema and settings determine, cached.
-
-        Refuse settings that do not fit the schema.
-        """
-        task = task_of(self, public)
+    def task(self, public: Public, budget: Budget) -> FermiProblem:
+        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        task = task_of(self, public, budget)
         if self.network is not None:
             from stratsynth.adapters.fermi.network_task import network_task
 
@@ -188,12 +192,12 @@ class DPFermi(Mechanism[Designed]):
             penalties: Penalties in place of `penalty`: all positive, or all 0. Networks take one.
             rng: See `steps`.
         """
-        task = self.task(public)
+        task = self.task(public, allot.promise)
         learned = yield from train(task, allot, penalties, rng)
-        facts = self._facts(task, learned)
+        facts = self._facts(task, learned, round(allot.amount))
         return [task.model(theta, facts) for theta in learned.theta]
 
-    def _facts(self, task: FermiProblem, learned: FermiResult) -> dict[str, Any]:
+    def _facts(self, task: FermiProblem, learned: FermiResult, steps: int) -> dict[str, Any]:
         """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
         groups = " x ".join(self.groups)
         counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
@@ -203,21 +207,20 @@ class DPFermi(Mechanism[Designed]):
         described = {
             "Model": task.title,
             "Penalty": penalty,
-            "Descent": f"{self.iterations} steps on Poisson samples of rate {task.sampling:.3g}, learning rate "
-            f"{task.rate:.3g}; {averaged}",
-            "Clip": f"{self.clip:.3g} for a row's gradient of loss and penalty together",
+            "Descent": f"{task.descent.described(steps, task.sampling)}; {averaged}",
+            "Clip": f"{task.descent.clip:.3g} for a row's gradient of loss and penalty together",
         }
         if self.protect == "sensitive":
-            described["Clip"] = f"at most {self.clip:.3g} for what the group adds to a row's gradient"
+            described["Clip"] = f"at most {task.descent.clip:.3g} for what the group adds to a row's gradient"
             described["Not protected"] = f"{', '.join(task.open_columns)}: taken as they are, row by row"
         if learned.shares is not None:
             source = "public" if self.sizes else "from noisy sums"
             shares = "; ".join(" ".join(f"{share:.3f}" for share in line) for line in learned.shares)
             described["Shares of groups"] = f"{shares} ({source})"
         return {
-            "steps": self.iterations,
-            "rate": task.rate,
-            "clip": self.clip,
+            "steps": steps,
+            "rate": task.descent.rate,
+            "clip": task.descent.clip,
             "step_noise": learned.noise,
             "described": described,
         }

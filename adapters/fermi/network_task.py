@@ -5,7 +5,7 @@ Weights start at random (by the fit's seed, no row), since a network at 0 has no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,5 +92,6 @@ def network_task(task: FermiProblem) -> FermiNetworkProblem:
             )
     if features < 1:
         raise Unsupported(f"{who}: a network needs at least one feature.")
-    values = {name: getattr(task, name) for name in FermiProblem.__dataclass_fields__} | {"rate": settings.rate or RATE}
-    return FermiNetworkProblem(**values, blueprint=blueprint, per_row=per_row(who, blueprint, settings.clip))
+    pace = replace(task.descent, rate=settings.rate or RATE)
+    values = {name: getattr(task, name) for name in FermiProblem.__dataclass_fields__} | {"descent": pace}
+    return FermiNetworkProblem(**values, blueprint=blueprint, per_row=per_row(who, blueprint, pace.clip))

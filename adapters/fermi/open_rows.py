@@ -118,7 +118,7 @@ class OpenRows:
         steep = slopes - slopes.mean(axis=1, keepdims=True)
         spread = float((steep.max(axis=-1) - steep.min(axis=-1)).max())
         most = spread * (0.25 if self.task.link == "logistic" else 0.5) * largest_norm(self.task.design)
-        return min(self.task.settings.clip, max(most * (1 + 1e-3), LEAST_CLIP))
+        return min(self.task.descent.clip, max(most * (1 + 1e-3), LEAST_CLIP))
 
     def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
         """Return models' gradients, and sums of class probabilities by true class, of sampled rows of unknown group.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from stratsynth.adapters.predictors.defaults import AGAINST, MOMENTUM, Pace
 from stratsynth.adapters.predictors.descent import Region, largest_norm
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.settings import check_columns, sampled
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
+    from stratsynth.accounting.budget import Budget
     from stratsynth.adapters.fermi.mechanism import DPFermi
     from stratsynth.adapters.predictors.designed import Designed
     from stratsynth.mechanisms import Public
+    from stratsynth.questions.sums.gradients import Link
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]
@@ -49,8 +52,8 @@ class FermiProblem:
     """Probability with which a record takes part in a step."""
     sizes: Floats | None
     """Public sizes: one row for each true class (one row for parity), one column a group; None if not public."""
-    rate: float
-    """Learning rate of the coefficients."""
+    descent: Pace
+    """Steps, clip, learning rate and momentum of the descent in the coefficients."""
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
@@ -116,7 +119,7 @@ class FermiProblem:
             slopes: Slopes of the penalty by F. Axes: model, the cells' columns, class.
         """
         by = () if slopes is None else self.by
-        return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
+        return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)
 
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
         """Return the question for the loss's gradient at `theta` and, by cell, sums that count records.
@@ -125,7 +128,7 @@ class FermiProblem:
         """
         by = self.by if self.settings.penalty else (self.target,)
         slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))
-        return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
+        return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)
 
     @property
     def region(self) -> Region:
@@ -138,11 +141,8 @@ class FermiProblem:
         return self.settings.adversary_radius or 2 * math.sqrt(self.classes)
 
 
-def task_of(settings: DPFermi, public: Public) -> FermiProblem:
-    """Return the fit's task by settings and public facts.
-
-    Refuse unfit columns and sizes, groups of a stratum, and a penalty of no groups.
-    """
+def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
+    """Return the fit's task; refuse unknown or unfit columns and sizes, groups of a stratum, a penalty of no groups."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:
@@ -155,9 +155,15 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
         raise Unsupported(
             f"{who}: name the sensitive attribute in groups, a column of at least two levels; or take penalty = 0."
         )
-    target, sampling, design, records = sampled(settings, public)
+    samples = settings.network is not None or settings.protect == "sensitive"
+    target, sampling, design, records = sampled(settings, public, by_default=samples)
     if settings.protect == "sensitive":
         _check_open(settings, schema, (*design.columns, target))
+    if samples:
+        pace = Pace(SAMPLED_STEPS, 1.0, RATE / largest_norm(design) ** 2, 0.0).as_set(settings)
+    else:
+        link: Link = "logistic" if schema.size(target) == LOGISTIC else "softmax"
+        pace = Pace.of(settings, public, budget, design, link, AGAINST if settings.penalty else MOMENTUM)
     return FermiProblem(
         settings,
         schema,
@@ -167,7 +173,7 @@ def task_of(settings: DPFermi, public: Public) -> FermiProblem:
         records,
         sampling,
         _sizes(settings, schema, target),
-        settings.rate or RATE / largest_norm(design) ** 2,
+        pace,
     )
 
 
@@ -196,10 +202,12 @@ def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> 
 
 
 RATE = 8.0
-"""Default learning rate, times the largest squared norm of a row's features.
+"""Default learning rate with `protect = "sensitive"`, times the largest squared norm of a row's features.
 
 A logistic loss has a curvature of at most a quarter of that square, so this is twice the largest safe rate at worst.
 """
+SAMPLED_STEPS = 1000
+"""Default number of steps of a network, and with `protect = "sensitive"`."""
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:

@@ -68,7 +68,8 @@ def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng:
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
     tail = max(1, round(steps * settings.tail))
     counts = CellCounts(task, allot.rate, np.zeros((models, 1)))
-    descents = [Descent(task.region, task.rate, 0.0, steps, tail, start) for start in task.start(models, rng)]
+    pace = task.descent
+    descents = [Descent(task.region, pace.rate, pace.momentum, steps, tail, start) for start in task.start(models, rng)]
     # sizes that nobody published are counted in the first steps, at their price
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0

@@ -92,19 +92,22 @@ class GroupRegression(Mechanism[Regression | Network]):
     stage_one: float | None = at(None, least=0, below=1)
     """Fraction of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only, and not for a
     network. The coefficients of a linear or logistic model have intervals if this is above 0."""
-    iterations: int = at(100, least=1, most=10_000)
-    """Number of gradients."""
+    iterations: int | None = at(None, least=1, most=10_000)
+    """Number of gradients; by default 100, and for `logistic` and `softmax` 30 to 300 by public size and budget
+    (`stratsynth.adapters.predictors.defaults`)."""
     rate: float | None = at(None, above=0, most=1e6)
-    """Learning rate; by default 1 over the largest curvature that features within their bounds can have, and for a
-    network 8 / (hidden + 1), twice 1 over the curvature of its output layer."""
+    """Learning rate; by default 1 over the largest curvature that features within their bounds can have, for `logistic`
+    and `softmax` 1 + momentum over it, and for a network 8 / (hidden + 1), twice 1 over the curvature of its output
+    layer."""
     momentum: float = at(0.9, least=0, below=1)
     """Factor m of the last direction: direction <- m direction + gradient."""
     tail: float = at(0.5, least=0, most=1)
     """Fraction of the steps, from the end, whose mean is the model; with 0 the model is the last step."""
     clip: float | None = at(None, above=0, most=1e6)
-    """Largest L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
-    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 2, of the
-    gradient by all weights: what a residual of a half makes of the output layer's part."""
+    """Largest L2 norm of a row's gradient. By default for `linear` that of a residual of half the target's half range,
+    times the largest norm of a row's features; for `logistic` and `softmax` a quarter to all of the longest gradient,
+    by public size and budget; for a network sqrt(hidden + 1) / 2, of the gradient by all weights: what a residual of a
+    half makes of the output layer's part."""
     loss_clip: float = at(1.0, above=0, most=1e6)
     """Largest loss of a row: larger ones count as this. Squared residuals in units of half the target's range, or the
     log loss."""
@@ -191,8 +194,8 @@ class GroupRegression(Mechanism[Regression | Network]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
         if self.model == "network":
-            self.network(public)
-        self.task(public)
+            self.network(public, budget)
+        self.task(public, budget)
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
@@ -205,22 +208,19 @@ class GroupRegression(Mechanism[Regression | Network]):
         return families_of(self, public)
 
     @once
-    def task(self, public: Public) -> PredictorProblem:
-        """Return the task that public schema and settings determine, cached.
-
-        Refuse settings that do not fit the schema.
-        """
-        return task_of(self, public, self.families_here(public))
+    def task(self, public: Public, budget: Budget) -> PredictorProblem:
+        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        return task_of(self, public, self.families_here(public), budget)
 
     @once
-    def network(self, public: Public) -> NetworkProblem:
-        """Return the network's task by public facts: that of its precursor, with the network's rate and clip."""
-        return NetworkProblem.of(self.task(public))
+    def network(self, public: Public, budget: Budget) -> NetworkProblem:
+        """Return the network's task: that of its logistic or softmax precursor, with the network's rate and clip."""
+        return NetworkProblem.of(self.task(public, budget))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program for `allot`: counts, stages 1 and 2; returns the model; `rng` makes a network's first weights."""
-        task = self.task(public)
-        network = self.network(public) if self.model == "network" else None
+        """Run counts, stage 1 and stage 2, and return the model; `rng` makes a network's first weights only."""
+        task = self.task(public, allot.promise)
+        network = self.network(public, allot.promise) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
         start, errors, estimated = task.origin, None, None
         moves = loss_moves(task, allot.promise.neighbours)

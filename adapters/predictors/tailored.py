@@ -91,7 +91,7 @@ class Tailored:
         """
         shares = np.ones(len(sizes)) if errors is None else errors
         # uniform composition: every step of Algorithm 2 gets an equal part of stage 2's budget
-        each = rho / task.settings.iterations
+        each = rho / task.steps
         loss = each / 2 if task.settings.plan_of.asks_losses else 0.0
         usual = task.settings.plan_of.slopes(task.labels, sizes / sizes.sum(), np.zeros(len(sizes)))
         return cls(sizes, shares / shares.sum(), each - loss, loss / moves, usual)
@@ -210,7 +210,7 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
     """Program that returns a task's coefficients after iterations / PRECURSOR noisy steps, for `rho`, on `rows`."""
-    steps = max(1, task.settings.iterations // PRECURSOR)
+    steps = max(1, task.steps // PRECURSOR)
     descent = task.descent(task.origin, steps)
     for _ in range(steps):
         answer = yield from ask(task.gradients(descent.theta), rho / steps * (1 - 1e-12))
@@ -232,7 +232,7 @@ def stage_two(
     most = task.settings.most_weight / records(task, tailored.sizes)
     accounting = task.settings.accounting
     divide: Accounting = "parallel" if accounting == "combined" else accounting
-    for _ in range(task.settings.iterations):
+    for _ in range(task.steps):
         losses = np.zeros(groups)
         # Algorithm 2, lines 12 to 14: noisy mean losses of the groups
         if tailored.loss:

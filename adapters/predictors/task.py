@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from stratsynth.adapters.predictors.defaults import Pace
 from stratsynth.adapters.predictors.descent import CURVATURE, RESIDUAL, Descent, Region, largest_norm, rounded
 from stratsynth.adapters.shared.settings import design_of, several_levels, target_of, two_levels
 from stratsynth.errors import Unsupported
@@ -22,7 +23,7 @@ from stratsynth.strata import within
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.accounting.budget import Neighbours
+    from stratsynth.accounting.budget import Budget, Neighbours
     from stratsynth.adapters.predictors.families import Families
     from stratsynth.adapters.predictors.mechanism import GroupRegression
     from stratsynth.adapters.predictors.tailored import Tailored
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+STEPS = 100
+"""Default number of gradients of a linear model and a network."""
 TARGETS: dict[str, tuple[Callable[[Column], bool], str]] = {
     "linear": (lambda column: isinstance(column, Numeric), "a numeric column"),
     "logistic": (two_levels, "a categorical column of two levels"),
@@ -70,6 +73,8 @@ class PredictorProblem:
     """Largest L2 norm of a row's features, R."""
     clip: float
     rate: float
+    steps: int
+    """Number of gradients."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -93,8 +98,8 @@ class PredictorProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
-        """Return a `Descent` from coefficients `start`, projected; `steps` None takes the setting `iterations`."""
-        number = self.settings.iterations if steps is None else steps
+        """Return a `Descent` from coefficients `start`, projected; `steps` None takes the task's."""
+        number = self.steps if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
         return Descent(self.region, self.rate, self.settings.momentum, number, tail, self.region.project(start))
 
@@ -142,7 +147,7 @@ class PredictorProblem:
         Each group has its size, weight and share by the budgets `tailored`.
         """
         return {
-            "steps": self.settings.iterations,
+            "steps": self.steps,
             "rate": self.rate,
             "clip": self.clip,
             "step_noise": noise,
@@ -163,13 +168,13 @@ class PredictorProblem:
             "Objective": s.objective
             + (f", bounded group losses (multiplier {s.multiplier:g})" if s.loss_bounds else ""),
             "Budget of groups": f"{s.mode}, accounting {s.accounting}",
-            "Descent": f"{s.iterations} steps, learning rate {self.rate:.3g}, momentum {s.momentum:g}; "
+            "Descent": f"{self.steps} steps, learning rate {self.rate:.3g}, momentum {s.momentum:g}; "
             + (f"the mean of the last {s.tail:.0%} of them" if s.tail else "the last one"),
             "Clip": f"{self.clip:.3g}, for features of norm at most {self.norm:.3g}",
         }
 
 
-def task_of(settings: GroupRegression, public: Public, families: Families) -> PredictorProblem:
+def task_of(settings: GroupRegression, public: Public, families: Families, budget: Budget) -> PredictorProblem:
     """Return the regression's task by settings, public facts, families; refuse unfit target, features, groups.
 
     Refused too are a fit without size whose groups are not counted, and queries whose check fails.
@@ -203,12 +208,27 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Pr
     network = settings.model == "network"  # a network's rate and clip are not its precursor's
     precursor: Link = "logistic" if schema.size(target) == 2 else "softmax"
     link = precursor if settings.model == "network" else settings.model
-    rate = (not network and settings.rate) or 1 / (CURVATURE[link] * norm**2 * bounded)
-    clip = (not network and settings.clip) or RESIDUAL[link] * norm
+    pace = Pace(STEPS, RESIDUAL[link] * norm, 1 / (CURVATURE[link] * norm**2), settings.momentum)
+    if not network:
+        pace = pace.as_set(settings) if link == "linear" else Pace.of(settings, public, budget, design, link)
+    rate = pace.rate if settings.rate is not None and not network else pace.rate / bounded
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
+    steps = settings.iterations or pace.steps
     task = PredictorProblem(
-        settings, schema, public.neighbours, target, link, design, names, families, local, norm, clip, rate
+        settings,
+        schema,
+        public.neighbours,
+        target,
+        link,
+        design,
+        names,
+        families,
+        local,
+        norm,
+        pace.clip,
+        rate,
+        steps,
     )
     task.gradients(task.origin).check(schema)
     return task

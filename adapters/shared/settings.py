@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.schema import Column
 
+BATCH = 1024.0
+"""Expected number of records in a step's sample, where samples are taken by default."""
 UNDECLARED = 0.05
 """Rate of Poisson samples where neither it nor a size is declared."""
 
@@ -111,11 +113,15 @@ def design_of(
     )
 
 
-def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | None]:
-    """Return (target, sampling rate, design, records times a row's weight, None without a size) of a fit's settings."""
+def sampled(settings: Any, public: Public, *, by_default: bool) -> tuple[str, float, Coded, float | None]:
+    """Return a fit's target, sampling rate, design, and records times a row's weight (None if no size is declared).
+
+    Where neither rate nor batch is set, samples are taken if `by_default`, else all records.
+    """
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
-    sampling = sampling_of(who, settings.sampling, settings.batch, public)
+    batch = BATCH if settings.batch is None and by_default else settings.batch
+    sampling = sampling_of(who, settings.sampling, batch, public)
     design = design_of(
         who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
     )
@@ -133,13 +139,13 @@ def two_levels(column: Column) -> bool:
     return not isinstance(column, Numeric) and column.size == 2
 
 
-def sampling_of(who: str, sampling: float | None, batch: float, public: Public) -> float:
+def sampling_of(who: str, sampling: float | None, batch: float | None, public: Public) -> float:
     """Return a row's probability to be in a step's sample: `sampling`, or that of `batch` rows by public size.
 
-    Without a size it is `UNDECLARED`. Refused (Unsupported) are strata that do not set it.
+    With neither it is 1; without a size `UNDECLARED`. Refused (Unsupported) are strata that set `batch` alone.
     """
-    if sampling is not None:
-        return sampling
+    if sampling is not None or batch is None:
+        return 1.0 if sampling is None else sampling
     if public.constant:
         raise Unsupported(f"{who}: all strata are sampled at one rate; give it as sampling, such as sampling = 0.05.")
     if public.size is None:

@@ -32,7 +32,7 @@ class TailoredSettings(GroupedEstimator):
     mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
     accounting: Accounting = "combined"
     stage_one: float | None = None
-    iterations: int = 100
+    iterations: int | None = None
     rate: float | None = None
     momentum: float = 0.9
     tail: float = 0.5

@@ -38,15 +38,16 @@ class FairSGDClassifier(Classified):
 
     model: Literal["logistic", "network"] = "logistic"
     hidden: int = 16
-    mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = "surrogate"
+    mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = "none"
     gamma1: float = 1.0
     gamma2: float = 1.0
     scaling: Literal["bounds"] = "bounds"
-    iterations: int = 1000
-    batch: float = 1024
+    iterations: int | None = None
+    batch: float | None = None
     sampling: float | None = None
     rate: float | None = None
-    clip: float = 1.0
+    momentum: float | None = None
+    clip: float | None = None
     clip_rate: float = 0.1
     most_clip: float = 10.0
     statistics_share: float = 0.2

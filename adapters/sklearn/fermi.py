@@ -55,12 +55,13 @@ class FermiClassifier(Classified):
     protect: Literal["all", "sensitive"] = "all"
     shares: Mapping[Any, float] | None = None
     shares_citation: str = ""
-    iterations: int = 1000
-    batch: float = 1024
+    iterations: int | None = None
+    batch: float | None = None
     sampling: float | None = None
     rate: float | None = None
+    momentum: float | None = None
     ascent: float = 0.1
-    clip: float = 1.0
+    clip: float | None = None
     adversary_share: float = 0.2
     warm_up: float = 0.1
     radius: float = 10.0

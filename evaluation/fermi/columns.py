@@ -51,8 +51,8 @@ class CurveFit:
 class SideBySide(Protocol):
     """Methods that `fermi` has besides those of every mechanism."""
 
-    def task(self, public: Public) -> Any:
-        """Return the settings of training that follow from public facts, such as iterations and sampling rate."""
+    def task(self, public: Public, budget: Budget) -> Any:
+        """Return the settings of training that follow from public facts, such as steps and sampling rate."""
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
@@ -94,8 +94,8 @@ def fitted(
             continue
         how = cast("SideBySide", make("fermi", {**settings, "penalty": float(fair)}))
         public = Public(schema, len(train))
-        task = how.task(public)
-        steps = task.settings.iterations
+        task = how.task(public, PROMISE)
+        steps = task.descent.steps
         allot = Allotment(Currency.SAMPLED, float(steps), PROMISE, noise=1.0, rate=task.sampling)
         noise = np.array([multiplier(columns[i].epsilon, delta, task.sampling, steps) for i in places])
         program = how.side_by_side(public, allot, [columns[i].penalty for i in places], np.random.default_rng(0))
@@ -108,7 +108,7 @@ def fitted(
 def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return (training task by `settings` in a schema, the rows of `train` as the driver holds them)."""
     how = cast("SideBySide", make("fermi", settings))
-    return how.task(Public(schema, len(train))), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
+    return how.task(Public(schema, len(train)), PROMISE), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
 
 
 def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:

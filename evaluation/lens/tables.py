@@ -37,6 +37,7 @@ from stratsynth.evaluation.tables import EncodedRows, group_numbers
 from stratsynth.models import TableModel
 from stratsynth.models.mixture import Mixture
 from stratsynth.models.rules import draw_allowed
+from stratsynth.questions import NoisyTable
 from stratsynth.strata import Stratum
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Seque
     at: dict[Any, int] = {(): len(sizes) - 1} | ({(group,): i for i, group in enumerate(groups)} if by else {})
     found: list[list[float]] = [[] for _ in sizes]
     for measured in fitted.measurements:
-        where = at.get(measured.path)
+        where = at.get(measured.path) if isinstance(measured.table, NoisyTable) else None
         if where is not None and len(measured.table.clique) == 1 and sizes[where]:
             # E|N(0, sigma^2)| = sigma sqrt(2 / pi) for each cell
             noise = measured.table.values.size * measured.table.sigma * math.sqrt(2 / math.pi) / 2

@@ -1,18 +1,19 @@
 """Coverage of a release's intervals: the share of them that contain the value computed from the real rows.
 
-The real value of a query is computed from the exact counts of the same cells, bins and all: a mean by the middles of
-bins, a quantile with numbers evenly spread within them. The effect of binning is in neither.
+Real counts, shares and rates are computed from exact counts of the same cells. Real means and quantiles are those of
+the numbers themselves: a quantile is the smallest number that at least this part of the rows does not exceed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
+from stratsynth.answers.query import codes as level_codes
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
 from stratsynth.evaluation.scores.marginals import coded
@@ -30,28 +31,56 @@ EXACT = 1e-12
 """Tiny noise variance given to exact counts, so that the code for noisy counts applies."""
 
 
-def real_values(codes: Codes, schema: Schema, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
+def real_values(
+    codes: Codes, schema: Schema, queries: Sequence[Query], numbers: Mapping[str, NDArray[np.float64]] | None = None
+) -> list[NDArray[np.float64]]:
     """INTERNAL. Exact answers from the rows: an array for each query, with an entry for each of its cells.
 
     Args:
         codes: Rows as level numbers.
         schema: All columns.
         queries: Queries to answer.
+        numbers: Number of each row, by column, NaN for none; needed for means and quantiles.
     """
-    found = {}
-    for query in queries:
-        columns = tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))
-        if columns not in found:
-            shape = schema.shape(columns)
-            rows = len(next(iter(codes.values())))
-            cells = np.ravel_multi_index([codes[c].astype(np.int64) for c in columns], shape) if columns else None
-            counts = np.array([rows]) if cells is None else np.bincount(cells, minlength=int(np.prod(shape)))
-            table = Noisy(columns, counts.reshape(shape).astype(np.float64), EXACT)
-            found[columns] = Squares(Tables(schema, frozenset(), (Leaf("", {}, [table]),), ()))
     return [
-        answers(found[tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))], [query])[0].estimate
+        _of_numbers(codes, schema, query, (numbers or {})[query.columns[0]])
+        if query.numeric
+        else _of_counts(codes, schema, query)
         for query in queries
     ]
+
+
+def _of_counts(codes: Codes, schema: Schema, query: Query) -> NDArray[np.float64]:
+    """Return a count, share or rate in each cell, from exact counts."""
+    columns = tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))
+    shape = schema.shape(columns)
+    rows = len(next(iter(codes.values())))
+    cells = np.ravel_multi_index([codes[c].astype(np.int64) for c in columns], shape) if columns else None
+    counts = np.array([rows]) if cells is None else np.bincount(cells, minlength=int(np.prod(shape)))
+    table = Noisy(columns, counts.reshape(shape).astype(np.float64), EXACT)
+    squares = Squares(Tables(schema, frozenset(), (Leaf("", {}, [table]),), ()))
+    return answers(squares, [query])[0].estimate
+
+
+def _of_numbers(codes: Codes, schema: Schema, query: Query, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean or quantile of the numbers of each group; NaN of none."""
+    there = np.isfinite(numbers)
+    for name, condition in query.where.items():
+        there &= np.isin(codes[name], level_codes(schema, name, condition))
+    shape = schema.shape(query.by)
+    index = [codes[name][there].astype(np.int64) for name in query.by]
+    cells = np.ravel_multi_index(index, shape) if query.by else np.zeros(int(there.sum()), dtype=np.int64)
+    order, own = np.argsort(cells, kind="stable"), numbers[there]
+    ends = np.searchsorted(cells[order], np.arange(1, int(np.prod(shape, dtype=int))))
+    found = [_of_group(query, part) for part in np.split(own[order], ends)]
+    return np.array(found)
+
+
+def _of_group(query: Query, numbers: NDArray[np.float64]) -> float:
+    if not len(numbers):
+        return float("nan")
+    mean = query.statistic == "mean"
+    return float(numbers.mean() if mean else np.quantile(numbers, query.quantile, method="inverted_cdf"))
 
 
 def interval_coverage(

@@ -5,8 +5,8 @@ what these very people say, the one for noise and sampling what the population s
 measure, that fit counts neither way, and the part of such cells is printed.
 
 Intervals of one fit share its noise, so that the Monte Carlo error of a coverage is worked out from fits, not from
-intervals. A coverage is judged where this error is at most `KNOWN` of what is allowed, or where it is off by more than
-what is allowed and twice the error.
+intervals. Means and quantiles have a bench of their own (`intervals`). A coverage is judged where this error is at most
+`KNOWN` of what is allowed, or where it is off by more than what is allowed and twice the error.
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ QUESTIONS = {
     "counts": [Query(["MAR"], by=[GROUP]), Query(["PUBCOV"], by=[GROUP], where={"SEX": "2"})],
     "rates": [Query(["MAR"], by=[GROUP], statistic="rate"), Query(["ESR"], by=[GROUP], statistic="rate")],
     "differences of rates": [Query(["PUBCOV"], by=[GROUP], statistic="rate", versus={GROUP: "1"})],
-    "means": [Query(["AGEP"], by=[GROUP], statistic="mean")],
-    "medians": [Query(["AGEP"], by=[GROUP], statistic="quantile")],
     "counts of everybody": [Query(["MAR"]), Query(["SEX", "ESR"]), Query(["HISP"], where={"SEX": "1"})],
     "shares of everybody": [Query(["TEN"], statistic="share"), Query(["AGEP"], statistic="share")],
 }

@@ -1,110 +1,179 @@
-"""Counts, shares and rates where a few strata lack a table: the others answer, and these are assumed by declared sizes.
+"""Counts, shares and rates where a few strata lack a table: the others answer, and these are bounded by their sizes.
 
-A stratum without a table of the question's columns is assumed to have at most TWICE its declared records. So a count
-lies between that of the other strata and the same with all these records; a quotient a / b between a / (b + all) and
-(a + all) / (b + all that raise a). The estimate takes the declared records for like those of the other strata in the
-same declared groups. Intervals are those of the noise in the other strata, widened to these ends. Nothing is assumed of
-a cell most of whose declared records would be.
+A stratum without a table of the question's columns has from none to all of its records in a cell. Its size is a noisy
+number if other tables count its records, or if everybody was counted and all strata but such ones; if not, it is
+assumed to be at most TWICE the declared one. So a count lies between that of the other strata and the same with all
+these records; a quotient a / b between a / (b + all) and (a + all) / (b + all). The interval goes from the lower end of
+the one to the upper end of the other, each with the noise of all its parts, and so holds at least as often as its level
+says. The estimate takes the records for like those of the other strata in the same declared groups. There is none of a
+cell most of whose records would be such.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.answers.ask import answers
+from stratsynth.answers import intervals
+from stratsynth.answers.ask import functions
 from stratsynth.answers.intervals import Answer
 from stratsynth.answers.nearest import has_table
 from stratsynth.answers.query import Query, codes
-from stratsynth.answers.squares import Squares
+from stratsynth.answers.quotients import QueryBatch, quotient, variance
+from stratsynth.answers.squares import Functions, Squares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from stratsynth.answers.tables import Leaf, Tables
-
+    Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
 
 TWICE = 2.0
-"""Largest number of records of a stratum without a table, in declared ones."""
-NOTE = "assumed: these have at most twice as many, and are as the others of their declared group"
+"""Largest number of records of a stratum whose size was not measured, in declared ones."""
+BOUNDED = "bounds: from none to all of their measured records may be in the cell"
+ASSUMED = "assumed: these have at most twice as many, and are as the others of their declared group"
 
 
-def assumed(tables: Tables, query: Query) -> Answer | None:
-    """Return the Answer to a query for count, share or rate, strata that lack a table being assumed; else None.
+def assumed(squares: Squares, query: Query) -> Answer | None:
+    """Return the Answer to a count, share or rate with bounds for strata that lack a table; None where there are none.
 
-    Nothing is assumed of means, quantiles and differences, of strata without a declared size, and where no stratum has
-    a table of the question's columns.
+    In it `bounded` masks the cells for which no declared size was needed. Nothing is known of means, quantiles and
+    differences, of strata whose size is neither measured nor declared, and where no stratum has a table of the
+    question's columns.
     """
     if query.statistic not in {"count", "share", "rate"} or query.versus:
         return None
     names = tuple(dict.fromkeys((*query.cells, *query.where)))
-    lacking = [leaf for leaf in tables.leaves if not has_table(leaf, names, tables.by)]
-    kept = tuple(leaf for leaf in tables.leaves if has_table(leaf, names, tables.by))
-    if not lacking or not kept or not all(math.isfinite(leaf.people) for leaf in lacking):
+    lacking = np.array([not has_table(leaf, names, squares.tables.by) for leaf in squares.tables.leaves])
+    if lacking.all() or not lacking.any():
         return None
-    part = _Part(Squares(replace(tables, leaves=kept, everybody=())), lacking, query)
-    found = part.counts() if query.statistic == "count" else part.quotients()
-    most = part.declared(query.cells, lacking) > part.declared(query.cells, kept)
-    return replace(found, estimate=np.where(most, np.nan, found.estimate))
+    part = _Part(squares, lacking, query)
+    return part.answer() if np.isfinite(part.people).all() else None
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The strata that have tables, and those that are assumed."""
+    """The strata that have tables, and those that lack them."""
 
     squares: Squares
-    lacking: Sequence[Leaf]
+    lacking: Bools
+    """Mask of the strata without a table."""
     query: Query
 
-    def counts(self) -> Answer:
-        """Return counts: of the strata with tables, and of the declared records of the others."""
-        (found,) = answers(self.squares, [self.query])
-        more = self.declared(self.query.cells, self.lacking)
-        return replace(
-            found,
-            estimate=found.estimate + more * self._fraction(self.query.cells),
-            noise_high=found.noise_high + TWICE * more,
-            high=found.high + TWICE * more,
+    @cached_property
+    def unsized(self) -> Bools:
+        """Mask of the strata that lack a table, and whose records no table of their own counts."""
+        return self.lacking & np.isinf(self.squares.totals()[1])
+
+    @cached_property
+    def rest(self) -> float:
+        """Measured records of the unsized strata together: everybody's less the others'; NaN if unknown."""
+        (found,), _ = self.squares.estimate(Functions(1, {}, self.unsized[None, :].astype(np.float64)))
+        return float(found)
+
+    @cached_property
+    def people(self) -> Floats:
+        """Expected records of each stratum that lacks a table, 0 of others; infinite if unknown."""
+        declared = np.array([leaf.people for leaf in self.squares.tables.leaves])
+        if self.unsized.any() and np.isfinite(self.rest):
+            even = max(self.rest, 0.0) / self.unsized.sum()
+            declared = np.where(np.isfinite(declared), declared, even)
+        values = np.maximum(self.squares.totals()[0], 0.0)
+        return np.where(self.lacking, np.where(self.unsized, declared, values), 0.0)
+
+    def answer(self) -> Answer:
+        """Return the Answer, without an estimate in cells most of whose records are in strata that lack a table."""
+        query, inside = self.query, self._within(self.query.cells)
+        over = query.cells if query.statistic == "count" else query.by if query.statistic == "rate" else ()
+        found = self._counts(inside) if query.statistic == "count" else self._quotients(inside, over)
+        groups = [name for name in query.cells if name in self.squares.tables.by]
+        most = inside @ self.people > self._over(groups, self._count(groups, everything=True))
+        declared = (self._within(over)[:, self.unsized] > 0).any(axis=1) & ~np.isfinite(self.rest)
+        return replace(found, bounded=~declared).without(most)
+
+    def _counts(self, inside: Floats) -> Answer:
+        """Return counts: from that of the strata with tables to the same with all records of the others."""
+        query, squares = self.query, self.squares
+        effect = float(squares.tables.schema.most_rows * squares.tables.schema.row_weight.most)
+        rows, (more, constant) = float(self._count(()).sum() + self.people.sum()), self._all(inside)
+
+        def answer(counted: Functions, constant: Floats | float = 0.0) -> Answer:
+            value, known = squares.estimate(counted)
+            noise = variance(squares, counted, known)
+            return intervals.counts(value + constant, noise, rows, query.level, effect)
+
+        least, most = answer(self._own.numerator), answer(replace(self._own.numerator, more=more), constant)
+        estimate = least.estimate + inside @ self.people * self._fraction(query.cells)
+        return _between(estimate, least, most)
+
+    def _quotients(self, inside: Floats, over: Sequence[str]) -> Answer:
+        """Return shares or rates `a / b`: from a / (b + all records of the others) to (a + all) / (b + all)."""
+        query, outside = self.query, self._within(over)
+        effect = float(self.squares.tables.schema.most_rows * self.squares.tables.schema.row_weight.most)
+        own, (below, under), (more, upper) = self._own, self._all(outside), self._all(inside)
+        plain = quotient(self.squares, own)
+        least = quotient(self.squares, QueryBatch(own.numerator, replace(own.denominator, more=below)))
+        most = quotient(
+            self.squares, QueryBatch(replace(own.numerator, more=more), replace(own.denominator, more=more))
         )
-
-    def quotients(self) -> Answer:
-        """Return shares or rates: `a / b` of the strata with tables, and of the declared records of the others."""
-        (found,) = answers(self.squares, [self.query])
-        over = self.query.by if self.query.statistic == "rate" else ()
-        a, b = self._count(self.query.cells), self._over(over, self._count(over))
-        above, below = (
-            self.declared(self.query.cells, self.lacking),
-            self._over(over, self.declared(over, self.lacking)),
+        there = plain.b + outside @ self.people * self._over(over, self._fraction(over))
+        records = plain.a + inside @ self.people * self._fraction(query.cells)
+        estimate = np.divide(records, there, out=np.full_like(there, np.nan), where=there > 0)
+        found = _between(
+            estimate,
+            replace(least, b=least.b + under).answer(query.level, effect),
+            replace(most, a=most.a + upper, b=most.b + upper).answer(query.level, effect),
         )
-        whole = b + below * self._over(over, self._fraction(over))
+        return replace(found, noise_high=np.minimum(found.noise_high, 1.0), high=np.minimum(found.high, 1.0))
 
-        def least(end: Floats) -> Floats:
-            return end * b / (b + TWICE * below)
+    @cached_property
+    def _own(self) -> QueryBatch:
+        """Numerators and denominators of the strata that have tables."""
+        asked = functions(self.squares.tables.schema, [self.query])
+        return QueryBatch(self._of_kept(asked.numerator), self._of_kept(asked.denominator))
 
-        def most(end: Floats) -> Floats:
-            return np.minimum((end * b + TWICE * above) / (b + TWICE * above), 1.0)
+    def _of_kept(self, asked: Functions) -> Functions:
+        return replace(asked, kept=np.tile(~self.lacking * 1.0, (asked.number, 1)))
 
-        return replace(
-            found,
-            estimate=(a + above * self._fraction(self.query.cells)) / whole,
-            noise_low=least(found.noise_low),
-            noise_high=most(found.noise_high),
-            low=least(found.low),
-            high=most(found.high),
-        )
+    def _all(self, inside: Floats) -> tuple[Functions, Floats]:
+        """Return the largest number of records that lacking strata may have in each cell: measured, and declared."""
+        unsized = inside * self.unsized
+        if np.isfinite(self.rest):  # known together only
+            weights = np.where(self.unsized, unsized.any(axis=1, keepdims=True), inside)
+            return Functions(len(inside), {}, weights * 1.0), np.zeros(len(inside))
+        return Functions(len(inside), {}, inside - unsized), unsized @ (TWICE * self.people)
+
+    def _within(self, names: Sequence[str]) -> Floats:
+        """Return an array (cells, strata): 1 where these columns allow records of a stratum without a table."""
+        schema, by = self.squares.tables.schema, self.squares.tables.by
+        shape = schema.shape(self.query.cells)
+        index = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), np.intp)
+        found = np.zeros((index.shape[1], len(self.lacking)))
+        for number in np.flatnonzero(self.lacking):
+            leaf = self.squares.tables.leaves[number]
+            out = any(
+                not set(codes(schema, name, levels)) & set(leaf.codes[name])
+                for name, levels in self.query.where.items()
+                if name in by
+            )
+            inside = np.full(index.shape[1], not out)
+            for name, code in zip(self.query.cells, index, strict=True):
+                if name in by and name in names:
+                    inside &= np.isin(code, leaf.codes[name])
+            found[:, number] = inside
+        return found
 
     def _count(self, cells: Sequence[str], *, everything: bool = False) -> Floats:
         """Return noisy counts, by `cells`, of the strata with tables; `everything` drops conditions on own columns."""
         by = self.squares.tables.by
         where = {name: some for name, some in self.query.where.items() if name in by or not everything}
-        (found,) = answers(self.squares, [Query((), where, tuple(cells))])
-        return found.estimate
+        asked = functions(self.squares.tables.schema, [Query((), where, tuple(cells))]).numerator
+        return self.squares.estimate(self._of_kept(asked))[0]
 
     def _fraction(self, cells: Sequence[str]) -> Floats:
         """Return the part of each cell among the records of its declared group, by the strata with tables."""
@@ -114,28 +183,6 @@ class _Part:
         part = np.divide(self._count(cells), whole, out=np.ones_like(whole), where=whole > 0)
         return np.clip(part, 0.0, 1.0)
 
-    def declared(self, cells: Sequence[str], leaves: Sequence[Leaf]) -> Floats:
-        """Return the declared records of the strata `leaves` that may be in each cell.
-
-        The number is infinite in a cell where a stratum's records are unknown.
-        """
-        schema, by = self.squares.tables.schema, self.squares.tables.by
-        shape = schema.shape(tuple(cells))
-        index = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), np.intp)
-        found = np.zeros(index.shape[1])
-        for leaf in leaves:
-            out = any(
-                not set(codes(schema, name, levels)) & set(leaf.codes[name])
-                for name, levels in self.query.where.items()
-                if name in by
-            )
-            inside = np.full(found.shape, not out)
-            for name, code in zip(cells, index, strict=True):
-                if name in by:
-                    inside &= np.isin(code, leaf.codes[name])
-            found[inside] += leaf.people
-        return found
-
     def _over(self, names: Sequence[str], values: Floats, cells: Sequence[str] | None = None) -> Floats:
         """Return, for each of `cells` (the query's by default), the value of the cell of `names` that it lies in."""
         schema, whole = self.squares.tables.schema, tuple(self.query.cells if cells is None else cells)
@@ -144,3 +191,15 @@ class _Part:
         shaped = shaped.transpose([list(names).index(name) for name in order])
         shaped = shaped.reshape([schema.size(name) if name in names else 1 for name in whole])
         return np.broadcast_to(shaped, schema.shape(whole)).ravel()
+
+
+def _between(estimate: Floats, least: Answer, most: Answer) -> Answer:
+    """Return the Answer that reaches from the lower ends of one to the upper ends of another, the estimate included."""
+    return replace(
+        least,
+        estimate=np.where(np.isfinite(least.estimate + most.estimate), estimate, np.nan),
+        noise_low=np.minimum(least.noise_low, estimate),
+        noise_high=np.maximum(most.noise_high, estimate),
+        low=np.minimum(least.low, estimate),
+        high=np.maximum(most.high, estimate),
+    )

@@ -107,16 +107,16 @@ def _based(model: Estimate, query: Query, mean: Mean | str) -> dict[str, float]:
 
 def _row(model: Estimate, query: Query, mean: Mean | str) -> dict[str, Any]:
     if isinstance(mean, str):
-        return dict(zip(_KEYS, (*[np.nan] * 6, "not_estimable", np.nan, mean), strict=True))
+        return dict(zip(_KEYS, (*[np.nan] * 6, "not_estimable", np.nan, np.nan, mean), strict=True))
     inner, outer = (half_width(*error, query.level) for error in (mean.noise, mean.both))
     ends = [mean.value - inner, mean.value + inner, mean.value - outer, mean.value + outer]
     if not query.versus:
         column = cast("Numeric", model.schema.column(query.columns[0]))
         ends = [min(max(end, column.lower), column.upper) for end in ends]
-    return dict(zip(_KEYS, (mean.value, mean.noise[0] ** 0.5, *ends, "ok", np.nan, mean.note), strict=True))
+    return dict(zip(_KEYS, (mean.value, mean.noise[0] ** 0.5, *ends, "ok", np.nan, np.nan, mean.note), strict=True))
 
 
-_KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note")
+_KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "above", "model", "note")
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:

@@ -12,7 +12,7 @@ rows of one unit, or weights of rows, can widen the sampling variance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,9 @@ ROUNDING = 1e-12
 SURE = 3.0
 """Standard deviations of noise that a denominator must exceed 0 by; below, its quotients are unknown."""
 
+FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high")
+"""Numbers of an Answer, in order."""
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -44,6 +47,31 @@ class Answer:
     high: Floats
     measured: NDArray[np.bool_]
     """Mask of cells that measured tables cover; a covered cell without an estimate is hidden by noise."""
+    bounded: NDArray[np.bool_]
+    """Mask of intervals that also allow for what was not measured, such as the place of numbers within their bin."""
+    above: Floats
+    """Largest amount that numbers above a column's clip may add to its mean; NaN of other means and statistics."""
+    point: Floats
+    """Mean of numbers as they are drawn, where bins are too wide for an interval; NaN elsewhere."""
+
+    def take(self, cells: slice | NDArray[np.intp]) -> Answer:
+        """Return the Answer on some of the cells."""
+        return Answer(*(array[cells] for array in vars(self).values()))
+
+    def where(self, mask: NDArray[np.bool_], other: Answer) -> Answer:
+        """Return this Answer, with the other one in the cells of the mask."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Answer(*(np.where(mask, theirs, own) for own, theirs in pairs))
+
+    def without(self, mask: NDArray[np.bool_]) -> Answer:
+        """Return this Answer without estimates and intervals in the cells of the mask; `measured` stays."""
+        return self.where(mask, replace(unknown(len(mask)), measured=self.measured))
+
+
+def unknown(number: int) -> Answer:
+    """Return an Answer of so many cells that nothing covers."""
+    nothing, none = np.full(number, np.nan), np.zeros(number, dtype=bool)
+    return Answer(nothing, nothing, nothing, nothing, nothing, nothing, none, none, nothing, nothing)
 
 
 def quantile_of(level: float) -> float:
@@ -76,8 +104,8 @@ class RatioOfSums:
     variance_a: Floats
     covariance: Floats
     variance_b: Floats
-    squares: Floats
-    """Sum of squares of the rows' contributions to `a`; for a share, `a` itself."""
+    scatter: Floats
+    """Sum over the rows of the squared distance of their number from the quotient."""
     share: bool
     """True if `a` counts a subset of the rows in `b`."""
     most: Floats | float = np.inf
@@ -107,9 +135,7 @@ class RatioOfSums:
     @property
     def sampling(self) -> Floats:
         """Sampling variance of the quotient, for independent rows of weight 1."""
-        r = self.value
-        squares = self.a if self.share else self.squares
-        return np.maximum(squares - 2 * r * self.a + r**2 * self.b, 0.0) / self.b**2
+        return np.maximum(self.scatter, 0.0) / self.b**2
 
     def answer(self, level: float, effect: float) -> Answer:
         """Return the quotients with intervals of probability `level`; `effect` widens the sampling variance."""
@@ -140,28 +166,29 @@ class ErrorCorrelations:
     """Correlations of the sums of noise and sampling error."""
 
 
-def difference(answer: Answer, reference: NDArray[np.intp], correlated: ErrorCorrelations) -> Answer:
-    """Return an Answer: each estimate minus number `reference`, both intervals combined by their `correlated` errors.
+def difference(answer: Answer, other: Answer, same: NDArray[np.bool_], correlated: ErrorCorrelations) -> Answer:
+    """Return an Answer: each estimate minus the `other` one, both intervals combined (Zou and Donner 2008).
 
     With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors, the
     lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals
-    give the usual interval, and skewed ones stay skewed.
+    give the usual interval, and skewed ones stay skewed. Where both are the `same`, the difference is exactly 0.
     """
-    x, y = answer.estimate, answer.estimate[reference]
-    same = np.arange(len(x)) == reference
+    x, y = answer.estimate, other.estimate
 
-    def ends(low: Floats, high: Floats, r: Floats) -> tuple[Floats, Floats]:
-        def far(one: Floats, other: Floats) -> Floats:
-            found = np.sqrt(np.maximum(one**2 + other**2 - 2 * r * one * other, 0.0))
+    def ends(one: tuple[Floats, Floats], two: tuple[Floats, Floats], r: Floats) -> tuple[Floats, Floats]:
+        def far(a: Floats, b: Floats) -> Floats:
+            found = np.sqrt(np.maximum(a**2 + b**2 - 2 * r * a * b, 0.0))
             return np.where(same, 0.0 * found, found)
 
-        return x - y - far(x - low, high[reference] - y), x - y + far(high - x, y - low[reference])
+        return x - y - far(x - one[0], two[1] - y), x - y + far(one[1] - x, y - two[0])
 
-    sd, other = answer.noise_sd, answer.noise_sd[reference]
-    spread = np.where(same, 0.0 * sd, np.sqrt(np.maximum(sd**2 + other**2 - 2 * correlated.noise * sd * other, 0.0)))
-    noise = ends(answer.noise_low, answer.noise_high, correlated.noise)
-    both = ends(answer.low, answer.high, correlated.both)
-    return _answer(x - y, spread, noise, both, answer.measured & answer.measured[reference])
+    sd, theirs = answer.noise_sd, other.noise_sd
+    spread = np.sqrt(np.maximum(sd**2 + theirs**2 - 2 * correlated.noise * sd * theirs, 0.0))
+    noise, both = (
+        ends((answer.noise_low, answer.noise_high), (other.noise_low, other.noise_high), correlated.noise),
+        ends((answer.low, answer.high), (other.low, other.high), correlated.both),
+    )
+    return _answer(x - y, np.where(same, 0.0 * sd, spread), noise, both, answer.measured & other.measured)
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
@@ -184,4 +211,4 @@ def _answer(
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])
     parts = [np.where(known, part, np.nan) for part in (value, sd, *noise, low, high)]
-    return Answer(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], measured)
+    return replace(unknown(len(value)), **dict(zip(FIGURES, parts, strict=True)), measured=measured)

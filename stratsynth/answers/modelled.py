@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from stratsynth.answers.query import codes
+from stratsynth.answers.within import numbers_at
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric
+from stratsynth.schema.inside import declared, middles
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from stratsynth.answers.query import Query
     from stratsynth.models import Model, TableModel
+    from stratsynth.schema.inside import Inside
 
     Floats = NDArray[np.float64]
 
@@ -23,7 +28,9 @@ MOST = 2_000
 """Largest number of cell probabilities that one query asks of the model; beyond, no value is given."""
 
 
-def modelled(model: Model, query: Query, wanted: NDArray[np.bool_], total: float) -> Floats:
+def modelled(
+    model: Model, query: Query, wanted: NDArray[np.bool_], total: float, laws: Mapping[str, Inside] | None = None
+) -> Floats:
     """Return the model's value in each of a query's cells that is wanted, NaN in the others.
 
     Args:
@@ -31,6 +38,7 @@ def modelled(model: Model, query: Query, wanted: NDArray[np.bool_], total: float
         query: The query.
         wanted: Mask of the cells to answer.
         total: Number of records, which a count multiplies a probability by.
+        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Returns:
         A value for each cell; NaN if not wanted, if the model has no distribution of rows, or if more than `MOST`
@@ -48,18 +56,18 @@ def modelled(model: Model, query: Query, wanted: NDArray[np.bool_], total: float
     shape = model.schema.shape(query.cells)
     for place in np.flatnonzero(wanted):
         cell = dict(zip(query.cells, (int(i) for i in np.unravel_index(place, shape)), strict=True)) if shape else {}
-        found[place] = _value(table, query, cell, total)
+        found[place] = _value(table, query, cell, total, laws or {})
         if query.versus:
             other = {name: codes(model.schema, name, level)[0] for name, level in query.versus.items()}
-            found[place] -= _value(table, query, {**cell, **other}, total)
+            found[place] -= _value(table, query, {**cell, **other}, total, laws or {})
     return found
 
 
-def _value(model: TableModel, query: Query, cell: dict[str, int], total: float) -> float:
+def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, laws: Mapping[str, Inside]) -> float:
     where = {name: frozenset(codes(model.schema, name, levels)) for name, levels in query.where.items()}
     group = _narrowed(where, {name: cell[name] for name in query.by})
     if query.numeric:
-        return _number(model, query, group)
+        return _number(model, query, group, laws)
     inside = _mass(model, _narrowed(where, cell))
     if query.statistic == "count":
         return total * inside
@@ -67,20 +75,20 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float) 
     return inside / of if of > 0 else math.nan
 
 
-def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -> float:
-    """Return the model's answer to a query for a mean (bins' middles) or quantile in a group; NaN without mass."""
+def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]], laws: Mapping[str, Inside]) -> float:
+    """Return the model's mean or quantile in a group, of numbers as drawn within bins; NaN if it has no mass."""
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))
+    law = laws[name] if name in laws else declared(column)
     masses = np.array([_mass(model, _narrowed(group, {name: i})) for i in range(len(column.extents))])
     if not masses.sum() > 0:
         return math.nan
     if query.statistic == "mean":
-        return float(masses @ np.array(column.middles) / masses.sum())
-    # invert the piecewise linear distribution function: numbers are evenly spread within a bin
+        return float(masses @ np.array(middles(column, law)) / masses.sum())
     below = np.concatenate([[0.0], np.cumsum(masses)]) / masses.sum()
     i = min(max(int(np.searchsorted(below, query.quantile)) - 1, 0), len(masses) - 1)
-    low, high = column.extents[i]
-    return float(low + (high - low) * (query.quantile - below[i]) * masses.sum() / max(masses[i], 1e-300))
+    part = (query.quantile - below[i]) * masses.sum() / max(masses[i], 1e-300)
+    return float(numbers_at(column, law, i, min(part, 1.0)))
 
 
 def _narrowed(where: dict[str, frozenset[int]], cell: dict[str, int]) -> dict[str, frozenset[int]]:

@@ -1,18 +1,23 @@
-"""Quantiles of numbers that were counted in bins, and evenly spread within them.
+"""Quantiles of numbers that were counted in bins.
 
-A number x is tested by the rows below it: a(x), the count of all bins below plus the part of x's own bin below x. With
-b rows in all, the quantile q of the binned counts is where a(x) - q b = 0, exactly; so the values of x for which the
-estimate of that is within its noise form an interval of the same level, whatever the shape of the distribution. The
-interval is for the quantile of the binned numbers: positions of numbers within a bin were not measured.
+The quantile q of a group is the smallest number that at least this part of its rows does not exceed. It lies in a bin
+if a - q b is not above 0 at the bin's lower end and not below 0 at its upper end, where a counts the rows below an end
+and b all rows. The ends are bins', so the estimate of a - q b has no error but its noise. A bin for which neither is
+contradicted by the noise at the level asked is possible, and the interval reaches from the smallest number of the first
+possible bin to the largest number of the last: it holds at least as often as its level says, whatever the numbers are.
+Only the estimate takes numbers within a bin for drawn by the law that synthetic ones have.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from stratsynth.answers.intervals import SURE, Answer, quantile_of
+from stratsynth.answers import within
+from stratsynth.answers.intervals import FIGURES, SURE, Answer, quantile_of, unknown
+from stratsynth.answers.quotients import variance
 from stratsynth.answers.squares import Functions, Squares
 from stratsynth.schema import Numeric
 
@@ -21,12 +26,13 @@ if TYPE_CHECKING:
 
     from stratsynth.answers.query import Query
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
 
+    Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
 
-WITHIN = 8
-"""Parts that a bin is divided into; between their ends, the test statistic is interpolated."""
-TINY = 1e-300
+NARROW = 2
+"""Number of possible bins that are an answer, however wide they are."""
 
 
 def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, effect: float) -> Answer:
@@ -39,79 +45,57 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
         rows: Count of the rows with a number, one function per group.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
     """
-    column = cast("Numeric", schema.column(query.columns[0]))
-    points, below = grid(column)
-    q, z = query.quantile, quantile_of(query.level)
-    groups = {name: factor for name, factor in rows.factors.items() if name != query.columns[0]}
-    repeated = {name: np.repeat(factor, len(points), axis=0) for name, factor in groups.items()}
-    at = Functions(rows.number * len(points), repeated)
-    there = np.zeros((1, column.size))
-    there[0, : len(column.extents)] = 1.0
-    # weights of a(x) - q b: each level's fraction below x, minus q for every numeric level
-    above = at.times(query.columns[0], np.tile(below - q * there, (rows.number, 1)))
-    test, known = squares.estimate(above)
-    shape = (rows.number, len(points))
-    noise = np.where(known, np.maximum(squares.covariance(above, above), 0.0), np.nan).reshape(shape)
-    test, size = test.reshape(shape), squares.estimate(rows)[0]
+    column, law = cast("Numeric", schema.column(query.columns[0])), squares.tables.law(query.columns[0])
+    bins, q, z = len(column.extents), query.quantile, quantile_of(query.level)
+    # weights of a - q b at the end before each bin and after the last: 1 below the end, less q for every number
+    below = np.zeros((bins + 1, column.size))
+    below[:, :bins] = (np.arange(bins) < np.arange(bins + 1)[:, None]) - q
+    at = rows.take(np.repeat(np.arange(rows.number), bins + 1))
+    above = at.times(query.columns[0], np.tile(below, (rows.number, 1)))
+    shape = (rows.number, bins + 1)
+    value, known = squares.estimate(above)
+    test, noise = value.reshape(shape), variance(squares, above, known).reshape(shape)
+    size, measured = squares.estimate(rows)[0], np.asarray(known.reshape(shape).all(axis=1))
     sampling = effect * q * (1 - q) * np.maximum(size, 0.0)[:, None]
-    value = _crossing(points, test)
-    ends = [_ends(points, test, spread, z) for spread in (noise, noise + sampling)]
-    sound = np.isfinite(test).all(axis=1) & (size > 0)
-    # if the group may be empty given its noise, every x passes the test
+    sound = measured & (size > 0)
+    # if the group may be empty given its noise, every bin is possible
     least = np.minimum(size, squares.most(rows))
     sound &= least > SURE * np.sqrt(np.where(sound, squares.covariance(rows, rows), np.inf))
     # likewise the rows on either side of the quantile must exceed one standard deviation of the test's noise
     sound &= min(q, 1 - q) * least > np.sqrt(np.where(sound[:, None], noise, np.inf).max(axis=1))
-    slope = np.maximum(ends[0][1] - ends[0][0], 0.0) / (2 * z)
-    # an interval as wide as half the range says nothing, and would hold too often
-    sound &= ends[0][1] - ends[0][0] < (points[-1] - points[0]) / 2
-    sound &= np.isfinite(value) & np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
-    given = [np.where(sound, part, np.nan) for part in (value, slope, *ends[0], *ends[1])]
-    measured = np.asarray(np.isfinite(test).all(axis=1))
-    return Answer(given[0], given[1], given[2], given[3], given[4], given[5], measured)
+    test, noise = np.where(sound[:, None], test, 0.0), np.where(sound[:, None], noise, 0.0)
+    value, sd = _crossing(column, law, test), np.sqrt(noise)
+    spread = np.maximum(_crossing(column, law, test - sd) - _crossing(column, law, test + sd), 0.0) / 2
+    first, last = _possible(test, z * sd)
+    sound &= _says_enough(column, first, last)
+    wider = _possible(test, z * np.sqrt(noise + sampling))
+    low, top = within.ends(column)
+    parts = (value, spread, low[first], top[last], low[wider[0]], top[wider[1]])
+    given = dict(zip(FIGURES, (np.where(sound, part, np.nan) for part in parts), strict=True))
+    bounded = (low[first] < top[first]) | (low[last] < top[last])
+    return replace(unknown(rows.number), **given, measured=measured, bounded=bounded)
 
 
-def grid(column: Numeric) -> tuple[Floats, Floats]:
-    """Return the grid points of all bins, ascending, and an array (points, levels): part of each level below each."""
-    lows = np.array([low for low, _ in column.extents], dtype=np.float64)
-    highs = np.array([high for _, high in column.extents], dtype=np.float64)
-    parts = np.arange(WITHIN + 1) / WITHIN
-    points = lows[:, None] + (highs - lows)[:, None] * parts
-    bins = len(lows)
-    below = np.zeros((bins, WITHIN + 1, column.size))
-    for i in range(bins):
-        below[i, :, :i] = 1.0
-        below[i, :, i] = parts
-    return points.ravel(), below.reshape(-1, column.size)
+def _possible(test: Floats, margin: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return each row's first and last bin that the test does not rule out at either end."""
+    possible = (test[:, :-1] <= margin[:, :-1]) & (test[:, 1:] >= -margin[:, 1:])
+    return possible.argmax(axis=1), possible.shape[1] - 1 - possible[:, ::-1].argmax(axis=1)
 
 
-def _crossing(points: Floats, test: Floats) -> Floats:
-    """Return each row's first of `points` at which `test` reaches 0, interpolated; NaN if it never does."""
-    found = np.full(len(test), np.nan)
-    for row, line in enumerate(test):
-        up = np.flatnonzero(line >= 0)
-        if not len(up):
-            continue
-        i = int(up[0])
-        if i == 0 or line[i] == line[i - 1]:
-            found[row] = points[i]
-        else:
-            found[row] = points[i - 1] + (points[i] - points[i - 1]) * -line[i - 1] / (line[i] - line[i - 1])
-    return found
+def _says_enough(column: Numeric, first: NDArray[np.intp], last: NDArray[np.intp]) -> Bools:
+    """Return the mask of intervals that leave some bin out, and are of few bins or below half of the column's range.
+
+    The range is on the scale on which the column's bins or shape are even.
+    """
+    low, top = (within.on_scale(column, end) / 2 for end in within.ends(column))  # halves, as distances may overflow
+    short = top[last] - low[first] < (top[-1] - low[0]) / 2
+    return np.asarray((short | (last - first < NARROW)) & (last - first + 1 < len(low)))
 
 
-def _ends(points: Floats, test: Floats, variance: Floats, z: float) -> tuple[Floats, Floats]:
-    """Return each row's first and last point where |test| <= z sqrt(variance), interpolated; NaN if nowhere."""
-    t = test / np.sqrt(np.maximum(variance, TINY))
-    before, step = t[:, :-1], np.diff(t, axis=1)
-    flat = step == 0
-    slope = np.where(flat, 1.0, step)
-    # between two grid points the statistic is linear: solve t = -z and t = z, and keep the part within [0, 1]
-    one, other = (-z - before) / slope, (z - before) / slope
-    first, last = np.maximum(np.minimum(one, other), 0.0), np.minimum(np.maximum(one, other), 1.0)
-    first, last = np.where(flat, 0.0, first), np.where(flat, 1.0, last)
-    passes = np.where(flat, np.abs(before) <= z, first <= last)
-    wide = np.diff(points)
-    low = np.where(passes, points[:-1] + first * wide, np.inf).min(axis=1)
-    high = np.where(passes, points[:-1] + last * wide, -np.inf).max(axis=1)
-    return np.where(np.isfinite(low), low, np.nan), np.where(np.isfinite(high), high, np.nan)
+def _crossing(column: Numeric, law: Inside, test: Floats) -> Floats:
+    """Return the number at which each row of `test`, known at the ends of bins, first reaches 0."""
+    after = np.where((up := test[:, 1:] >= 0).any(axis=1), up.argmax(axis=1), up.shape[1] - 1)
+    every = np.arange(len(test))
+    start, end = test[every, after], test[every, after + 1]
+    part = np.divide(-start, end - start, out=np.zeros_like(start), where=end > start)
+    return within.numbers_at(column, law, after, np.clip(part, 0.0, 1.0))

@@ -32,7 +32,7 @@ class Query:
     """Columns whose levels form groups; each group gets results of its own."""
     statistic: str = "count"
     """One of `count` of rows; `share` of all rows that meet `where`; `rate`, the share among rows of the same group;
-    `mean` and `quantile` of numbers that count as the middle of their bin, or as evenly spread within it."""
+    `mean` and `quantile` of a numeric column, known by its bins, or a mean by measured sums."""
     level: float = 0.95
     """Probability with which each interval holds, in (0, 1)."""
     quantile: float = 0.5

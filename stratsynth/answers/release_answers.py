@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from stratsynth.answers import intervals
 from stratsynth.answers.ask import answers
-from stratsynth.answers.assumed import NOTE, assumed
+from stratsynth.answers.assumed import ASSUMED, BOUNDED, assumed
 from stratsynth.answers.estimated import DESIGN, estimated
 from stratsynth.answers.modelled import modelled
 from stratsynth.answers.nearest import Nearest
@@ -29,13 +30,19 @@ if TYPE_CHECKING:
     from stratsynth.answers.intervals import Answer
     from stratsynth.certificate import Certificate
     from stratsynth.models import Model
-    from stratsynth.schema import Schema
+    from stratsynth.schema import Numeric, Schema
+    from stratsynth.schema.inside import Inside
 
-FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note")
+FIGURES = (*intervals.FIGURES, "status", "above", "model", "note")
 """Columns of a result after those that identify it."""
 HIDDEN = "noise hides such rows: they are within three of its standard deviations, as measured or by their public size"
 BLURRED = (
     f"{HIDDEN}; or noise hides the rows on one side of the quantile, or half of all that can be is in the interval"
+)
+BINNED = "bounds: numbers are known by their bin, and it holds wherever they are in it"
+WIDE = (
+    "bins leave numbers so much room that bounds would say little, and no measured sum of the column (schema: clip) "
+    "tells more; model takes numbers as they are drawn within bins"
 )
 
 
@@ -48,6 +55,7 @@ class Answers:
         certificate: Certificate,
         measurements: Callable[[], pa.Table],
         model: Callable[[], Model],
+        laws: Callable[[], Mapping[str, Inside]] = dict,
     ) -> None:
         """Keep the sources: nothing is read before the first query, the model only if tables do not answer one.
 
@@ -56,16 +64,18 @@ class Answers:
             certificate: The certificate of the release.
             measurements: Loads every noisy answer.
             model: Loads the model.
+            laws: Loads the laws of numbers within bins, by column.
         """
         self._schema, self._certificate, self._measurements = schema, certificate, measurements
-        self._get_model = model
+        self._get_model, self._laws = model, laws
 
     @cached_property
     def squares(self) -> Squares:
         """Least squares over all tables of the release; UsageError for a release without tables."""
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
-        return Squares(read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model))
+        measurements = self._measurements()
+        return Squares(read_tables(self._schema, self._certificate, measurements, lambda: self._model, self._laws()))
 
     def _from_means(self, query: Query) -> bool:
         """True if the release's own means answer the query: it holds that mean, or no tables at all."""
@@ -148,36 +158,55 @@ class Answers:
 
     def _figures(self, query: Query, answer: Answer) -> dict[str, list[Any]]:
         answer, taken = self._with_assumed(query, answer)
-        figures = {name: getattr(answer, name).tolist() for name in FIGURES[:6]}
+        figures = {name: getattr(answer, name).tolist() for name in intervals.FIGURES}
         unknown = ~np.isfinite(answer.estimate)
         zero = (answer.noise_low <= 0) & (answer.noise_high >= 0)
         weak = zero & (not query.numeric and not query.versus)
-        known = np.where(taken, "assumed", np.where(weak, "small", "ok"))
-        status = np.where(unknown, "not_estimable", known).tolist()
-        noted = f"{self._uncovered(query)}; {NOTE}" if taken.any() else ""
-        notes, guessed = [noted if each else "" for each in taken], [float("nan")] * len(status)
-        if unknown.any():
-            hidden = BLURRED if query.statistic == "quantile" else HIDDEN
-            said = [hidden if there else self._uncovered(query) for there in answer.measured]
-            notes = [own if lacking else note for note, own, lacking in zip(notes, said, unknown, strict=True)]
-            guessed = self._guessed(query, unknown)
-        return {**figures, "status": status, "model": guessed, "note": notes}
+        known = np.where(answer.bounded, "bounded", np.where(taken, "assumed", np.where(weak, "small", "ok")))
+        figures |= {"status": np.where(unknown, "not_estimable", known).tolist(), "above": answer.above.tolist()}
+        notes, guessed = self._notes(query, answer, taken), answer.point
+        if (rest := unknown & ~np.isfinite(guessed)).any():
+            guessed = np.where(rest, self._guessed(query, rest), guessed)
+        return {**figures, "model": guessed.tolist(), "note": notes}
+
+    def _notes(self, query: Query, answer: Answer, taken: NDArray[np.bool_]) -> list[str]:
+        """Return the note on each cell; empty where its figures say all."""
+        hidden, found = BLURRED if query.statistic == "quantile" else HIDDEN, []
+        for i, estimate in enumerate(answer.estimate):
+            if not np.isfinite(estimate):
+                wide = WIDE if np.isfinite(answer.point[i]) else hidden
+                found.append(wide if answer.measured[i] else self._uncovered(query))
+            elif taken[i]:
+                found.append(f"{self._uncovered(query)}; {BOUNDED if answer.bounded[i] else ASSUMED}")
+            else:
+                notes = (self._clipped(query, answer.above[i]), BINNED if answer.bounded[i] else "")
+                found.append("; ".join(filter(None, notes)))
+        return found
+
+    def _clipped(self, query: Query, above: float) -> str:
+        """Return the note on a mean of numbers up to a clip; empty where no number can be above it."""
+        if not above > 0:
+            return ""
+        (name,) = query.columns
+        clip = cast("Numeric", self._schema.column(name)).clip
+        if query.versus:
+            return f"of means of min({name}, {clip:,}); numbers above move the difference by at most {above:,.6g}"
+        return f"mean of min({name}, {clip:,}); numbers above raise it by 0 to {above:,.6g}"
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return (answer of a query, strata that lack a table assumed where they hide it; mask of such cells)."""
+        """Return an answer with bounds for strata that lack a table where they hide it, and the mask of such cells."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
-        other = assumed(self.squares.tables, query) if taken.any() else None
+        other = assumed(self.squares, query) if taken.any() else None
         if other is None:
             return answer, np.zeros_like(taken)
         taken &= np.isfinite(other.estimate)
-        filled = {name: np.where(taken, getattr(other, name), getattr(answer, name)) for name in FIGURES[:6]}
-        return replace(answer, **filled), taken
+        return answer.where(taken, replace(other, measured=answer.measured)), taken
 
-    def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> list[float]:
+    def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the model's value in each cell of a query where `unknown` is true, NaN elsewhere."""
         (total,), (known,) = self.squares.estimate(Functions(1, {}))
-        found: list[float] = modelled(self._model, query, unknown, float(total) if known else float("nan")).tolist()
-        return found
+        size = float(total) if known else float("nan")
+        return modelled(self._model, query, unknown, size, self.squares.tables.laws)
 
     def _uncovered(self, query: Query) -> str:
         return self._nearest[tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))]

@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -50,16 +50,42 @@ class Functions:
     factors: Mapping[str, Floats]
     """Column -> array (functions, levels), or (1, levels) if shared; a column without a factor is summed over all
     levels."""
+    kept: Floats | None = None
+    """Array (functions, strata) of factors of the strata; None for 1 in all."""
+    added: Added | None = None
+    """Numbers measured beside the tables that are added; None for none."""
+    more: Functions | None = None
+    """Functions that are added to these, one to each; None for none."""
 
     def times(self, name: str, factor: Floats) -> Functions:
         """Return these functions multiplied by a factor of the column `name`: an array (functions or 1, levels)."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
-        return Functions(self.number, {**self.factors, name: factor})
+        return replace(self, factors={**self.factors, name: factor})
 
     def take(self, rows: NDArray[np.intp]) -> Functions:
         """Return the functions with the numbers `rows`, in that order."""
-        return Functions(len(rows), {name: factor[rows] for name, factor in self.factors.items()})
+        return Functions(
+            len(rows),
+            {name: factor[rows] for name, factor in self.factors.items()},
+            None if self.kept is None else self.kept[rows],
+            None if self.added is None else Added(self.added.numbers, self.added.weights[rows]),
+            None if self.more is None else self.more.take(rows),
+        )
+
+    @property
+    def terms(self) -> tuple[Functions, ...]:
+        """Functions that add up to these, each a product of factors."""
+        return (self,) if self.more is None else (self, *self.more.terms)
+
+
+@dataclass(frozen=True, eq=False)
+class Added:
+    """Sums over the strata of numbers that were measured beside the tables, with noise of their own."""
+
+    numbers: Interaction
+    weights: Floats
+    """Array (functions, strata) of the numbers' weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +100,14 @@ class Interaction:
     """Pooled copy: z(A) of all records; None if no table of all records covers A."""
     variance: float
     """Noise variance of the pooled copy; infinite if there is none."""
+
+    @classmethod
+    def of(cls, values: Floats, variances: Floats, total: Floats | None, variance: float) -> Interaction:
+        """Return the state of these copies: with all strata measured, z_s moves by v_s (Z - sum z) / (V + sum v)."""
+        if total is not None and np.isfinite(variances).all():
+            step = variances / (variance + variances.sum())
+            values = values + step[:, None] * (total - values.sum(axis=0))
+        return cls(values, variances, total, variance)
 
     @cached_property
     def lacking(self) -> Bools:
@@ -137,15 +171,28 @@ class Squares:
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
         """Return each function's estimate in records, NaN if unknown; and the mask of known ones."""
         value, known = np.zeros(functions.number), np.ones(functions.number, dtype=bool)
-        for (_, columns), part, weights, found in self._keyed(functions):
-            needed = (_squares(part, columns) > FLAT) & (weights != 0).any(axis=1)
-            known &= ~needed | found.estimable(weights)
-            # w reads z(A) through its factors over A; the other factors enter by their means
-            value += _contract(found.sums(weights), [part.vectors[name] for name in columns]) * part.mean(columns)
+        for term in functions.terms:
+            for (_, columns), part, weights, found in self._keyed(term):
+                needed = (_squares(part, columns) > FLAT) & (weights != 0).any(axis=1)
+                known &= ~needed | found.estimable(weights)
+                # w reads z(A) through its factors over A; the other factors enter by their means
+                value += _contract(found.sums(weights), [part.vectors[name] for name in columns]) * part.mean(columns)
+            if term.added is not None:
+                known &= term.added.numbers.estimable(term.added.weights)
+                value += term.added.numbers.sums(term.added.weights)[:, 0]
         return np.where(known, value, np.nan), known
 
     def covariance(self, one: Functions, other: Functions) -> Floats:
         """Return the noise covariance of function i of `one` with function i of `other`, in records squared."""
+        result = np.zeros(one.number)
+        for first, second in itertools.product(one.terms, other.terms):
+            result += self._between(first, second)
+            if first.added is not None and second.added is not None:
+                result += first.added.numbers.covariance(first.added.weights, second.added.weights)
+        return result
+
+    def _between(self, one: Functions, other: Functions) -> Floats:
+        """Return the noise covariances of functions of the counts that are products of factors."""
         result = np.zeros(one.number)
         theirs = {key: (part, weights) for key, part, weights, _ in self._keyed(other)}
         for key, part, weights, found in self._keyed(one):
@@ -159,6 +206,10 @@ class Squares:
 
     def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
         """Return the strata's measured totals and their variances (infinite: none), and everybody's own, or None."""
+        return self._totals
+
+    @cached_property
+    def _totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
         values, variances = self._copies(())
         pooled = _average(self.tables.everybody, ())
         return values[:, 0], variances, None if pooled is None else (float(pooled[0].item()), float(pooled[1]))
@@ -169,6 +220,10 @@ class Squares:
         people = np.array([leaf.people for leaf in self.tables.leaves])
         found: Floats = np.where(self._weights(functions, outer) > 0, people, 0.0).sum(axis=1)
         return found
+
+    def strata(self, functions: Functions) -> Floats:
+        """Return an array (functions, strata): the part of each stratum's levels that each function counts."""
+        return self._weights(functions, tuple(name for name in functions.factors if name in self.tables.by))
 
     def nearest(self, columns: Columns) -> list[Columns]:
         """Return the maximal subsets of `columns` that measured tables cover, largest first; [] if there are none."""
@@ -212,20 +267,25 @@ class Squares:
                 # within a merged stratum the defining column varies, and has interactions that no other stratum shares
                 cut = {name: functions.factors[name][:, leaf.codes[name]] for name in varying}
                 here = _Part({**part.vectors, **cut})
-                alone = np.zeros_like(weights)
-                alone[:, number] = _weight(functions, leaf, tuple(name for name in outer if name not in varying))
+                alone, others = np.zeros_like(weights), tuple(name for name in outer if name not in varying)
+                alone[:, number] = _weight(functions, leaf, others) * self._kept(functions)[:, number]
                 for columns in _subsets(inner):
                     every = (*columns, *varying)
                     yield (number, every), here, alone, self._alone(number, every)
 
     def _weights(self, functions: Functions, outer: Columns) -> Floats:
         """Return weights (functions, strata): the factors in `outer`, each averaged over the stratum's levels."""
-        found = np.ones((functions.number, len(self.tables.leaves)))
+        found = self._kept(functions)
         for name in outer:
             several, place = self._levels(name)
             factors = np.stack([functions.factors[name][:, codes].mean(axis=1) for codes in several], axis=1)
             found = found * factors[:, place]
         return found
+
+    def _kept(self, functions: Functions) -> Floats:
+        """Return the factors of the strata in each function."""
+        ones = np.ones((functions.number, len(self.tables.leaves)))
+        return ones if functions.kept is None else functions.kept
 
     def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
         """Return (distinct lists of codes that strata have in column `name`, array of each stratum's place there)."""
@@ -236,19 +296,13 @@ class Squares:
         return self._places[name]
 
     def _interaction(self, columns: Columns) -> Interaction:
-        """Interaction of `columns` by least squares over the strata's copies and the pooled one.
-
-        With a pooled copy and every stratum measured, z_s moves by v_s (Z - sum z) / (V + sum v).
-        """
+        """Interaction of `columns` by least squares over the strata's copies and the pooled one."""
         if columns in self._found:
             return self._found[columns]
         values, variances = self._copies(columns)
         pooled = _average(self.tables.everybody, columns)
         total, variance = (None, np.inf) if pooled is None else pooled
-        if total is not None and np.isfinite(variances).all():
-            step = variances / (variance + variances.sum())
-            values = values + step[:, None] * (total - values.sum(axis=0))
-        self._found[columns] = Interaction(values, variances, total, variance)
+        self._found[columns] = Interaction.of(values, variances, total, variance)
         return self._found[columns]
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.answers.clipped import ClippedSum, clipped_sums
 from stratsynth.errors import ReleaseError, Unsupported
 from stratsynth.models.mixture import Mixture
+from stratsynth.schema.inside import Inside, declared
 from stratsynth.strata import Stratum, crossing
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from stratsynth.certificate import Certificate, ComparisonStated
     from stratsynth.models import Model
-    from stratsynth.schema import Schema
+    from stratsynth.schema import Numeric, Schema
     from stratsynth.strata import StratumPath
 
     Floats = NDArray[np.float64]
@@ -81,6 +83,14 @@ class Tables:
     """Disjoint strata that together hold all records."""
     everybody: tuple[Noisy, ...]
     """Tables of all records, over columns that define no strata."""
+    sums: tuple[ClippedSum, ...] = ()
+    """Sums of numeric columns up to their clip, measured beside the tables."""
+    laws: Mapping[str, Inside] = field(default_factory=dict)
+    """Laws of numbers within bins, by column, where they are more than the schema's."""
+
+    def law(self, column: str) -> Inside:
+        """Return the law of a numeric column's numbers within its bins."""
+        return self.laws[column] if column in self.laws else declared(cast("Numeric", self.schema.column(column)))
 
     def sizes(self, leaf: Leaf) -> dict[str, int]:
         """Return {column: number of levels that it has within the stratum `leaf`}."""
@@ -88,7 +98,13 @@ class Tables:
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
 
-def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]) -> Tables:
+def read_tables(
+    schema: Schema,
+    certificate: Certificate,
+    measurements: pa.Table,
+    model: Callable[[], Model],
+    laws: Mapping[str, Inside] | None = None,
+) -> Tables:
     """Return the tables of a release by stratum: measurements with the strata that they belong to.
 
     Args:
@@ -96,6 +112,7 @@ def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer.
         model: Loads the release's model; called only if strata are split again, which the model alone records.
+        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Raises:
         ReleaseError: Measurements that do not fit the schema.
@@ -128,7 +145,8 @@ def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table
             # a table over some of the strata's columns is left out: estimates stay unbiased without it
     for leaf in leaves:
         leaf.tables = _joined(leaf.tables)
-    return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
+    sums = clipped_sums(schema, measurements)
+    return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)), sums, laws or {})
 
 
 def conditions(certificate: Certificate, *, tables: bool = True) -> tuple[str, ...]:

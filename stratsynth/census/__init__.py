@@ -8,6 +8,8 @@
     others = census.holdout(5_000)                 # more of that population, none of them made above
     before = census.make(100_000, year=2018)       # the year before: other people, a little drift
 
+Files of the survey itself are in `census.acs`; `census.from_folktables` takes a source and a problem of folktables.
+
 Nobody's data, and not an estimate of anything. The shares and conditionals are round figures, written from memory of
 published tables of the U.S. Census Bureau, so that groups differ about as much as they do in the survey: see
 people.toml and its neighbours beside this file, which name the tables. Much is left out: the other people of a
@@ -28,7 +30,9 @@ from stratsynth.weights import Weights
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CITATION", "holdout", "make", "schema", "shares", "weights"]
+    from stratsynth.census.acs.folktables import from_folktables, to_folktables
+
+__all__ = ["CITATION", "from_folktables", "holdout", "make", "schema", "shares", "to_folktables", "weights"]
 
 CITATION = (
     "Simulated: the built-in census of stratsynth, a simulation and not an estimate of anything. Its figures are "
@@ -108,11 +112,13 @@ def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
 
 
 def __getattr__(name: str) -> object:
-    """Import `census.acs`, the files of the survey itself, when it is first used."""
-    if name == "acs":
-        from importlib import import_module
+    """Import `census.acs`, the files of the survey itself, or the door to folktables, when it is first used."""
+    from importlib import import_module
 
+    if name == "acs":
         return import_module("stratsynth.census.acs")
+    if name in {"from_folktables", "to_folktables"}:
+        return getattr(import_module("stratsynth.census.acs.folktables"), name)
     raise AttributeError(f"module 'stratsynth.census' has no attribute {name!r}")
 
 

@@ -12,7 +12,7 @@ from stratsynth.cli.census import census_app
 from stratsynth.cli.ledgers import ledger_app
 from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
 from stratsynth.cli.queries import query
-from stratsynth.cli.releases import certificate, cite, verify
+from stratsynth.cli.releases import benchmark, certificate, cite, verify
 from stratsynth.cli.schemas import schema_app
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.cli.weights import weights_app
@@ -32,6 +32,7 @@ app.command()(query)
 app.command()(certificate)
 app.command()(cite)
 app.command()(verify)
+app.command()(benchmark)
 
 
 @app.callback(invoke_without_command=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONDITION = re.compile(r"([^=<>]*)(>=|<=|=|>|<)(.*)", re.DOTALL)
 """Form of one condition: column, sign, level or number."""
-LAST = ("model", "note", "design_low", "design_high")
+LAST = ("above", "model", "note", "design_low", "design_high")
 """Columns of results that most releases leave empty."""
 KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
 
@@ -67,15 +67,27 @@ def query(
 ) -> None:
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
-    Two intervals: noise_low to noise_high for the private rows themselves, low to high for a population of which they
-    would be a simple random sample. The error of bins is in neither, nor is the design of the survey that drew the
-    private rows: its replicate weights are not asked. A third, design_low to design_high, is design-based: of a mean
-    that a release weighs by public shares, by the replicate weights of the survey that these are of.
+    Two intervals, binning included: noise_low to noise_high for the private rows themselves, low to high for a
+    population of which they would be a simple random sample. The design of the survey that drew the private rows is in
+    neither: their replicate weights are not asked. A third, design_low to design_high, is design-based: of a mean that
+    a release weighs by public shares, by the replicate weights of the survey that these are of.
 
-    Where small strata lack a table, a count, share or rate is assumed by their declared sizes, and its intervals allow
-    for twice these. If no measured table covers a question, it is not_estimable, and `model` is the value of the model,
-    without an interval. Reads no data, spends nothing.
-    """
+    \b
+    status
+    ok             measured: intervals hold as often as --level says; those of
+                   whole numbers with a bin each, at least as often
+    small          the same, of a count or share whose noise interval holds 0
+    bounded        at least as often: numbers may lie anywhere in their bins; or
+                   strata that lack a table may have from none to all of their
+                   measured records in the cell
+    assumed        the same by declared sizes: at most twice these
+    not_estimable  no interval: no measured table covers the question, noise
+                   hides the rows, or bins leave a mean too much room. `model`
+                   is the value of the model, or of numbers as drawn in bins
+
+    A column with a `clip` in the schema has means of min(x, clip), from measured sums; `above` is the most that numbers
+    above it may add: the mean itself is from noise_low to noise_high + above. Reads no data, spends nothing.
+    """  # noqa: D301 - the command keeps the lines of a paragraph that starts with a backspace
     from stratsynth.answers import Query
     from stratsynth.release.opening import open_answers
 

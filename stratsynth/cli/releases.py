@@ -1,4 +1,4 @@
-"""The commands that judge or show a release: `certificate`, `cite` and `verify`."""
+"""The commands that judge, show or rake a release: `certificate`, `cite`, `verify` and `benchmark`."""
 
 from __future__ import annotations
 
@@ -101,3 +101,30 @@ def verify(
         echo(verdict.to_text())
     if not verdict.ok:
         raise typer.Exit(1)
+
+
+def benchmark(
+    release: ReleaseFolder,
+    tables: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TABLES",
+            help="A TOML file with a section [benchmark], such as a recipe: its tables of published totals.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the new release.")],
+    rows: Annotated[
+        int | None,
+        typer.Option("-n", "--rows", metavar="N", help="Its number of rows; that of the release by default."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
+) -> None:
+    """Make of a release one whose rows have published totals (raking). Reads no private data, spends nothing."""
+    from stratsynth.cli.work import rake_release
+
+    number, said = rake_release(release, tables, out, rows, seed)
+    echo(
+        f"{number:,} rows by published totals, in {out}; nothing was charged. Publish it in place of {release}, not "
+        f"beside it: both are made of the same noisy answers.\n\n{said}",
+        done=f"The release in {out} is complete.",
+    )

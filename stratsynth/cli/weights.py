@@ -48,6 +48,24 @@ def weights_shares(
     echo(f"{out}: {groups} groups that count {total:,.0f} together; cite where {data.name} was published.")
 
 
+@weights_app.command("cap")
+def weights_cap(
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="PUBLIC_DATA", help="A public file of an earlier year, with a weight for each record."),
+    ],
+    column: Annotated[str, typer.Option("--weight", metavar="COLUMN", help="The column of weights, such as PWGTP.")],
+) -> None:
+    """Choose the largest weight of a schema from a PUBLIC file: the least beyond which are at most 1 % of its people.
+
+    Prints the schema's line. Never of the records that are to be released: a file with an account is refused.
+    """
+    from stratsynth.weights.cap import weight_cap
+
+    found = weight_cap(data, column)
+    echo(f"{found.words(data.name)}\n{found.line(column)}")
+
+
 @weights_app.command("measured")
 def weights_measured(
     release: ReleaseFolder,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from stratsynth.planning import Plan
+    from stratsynth.release import Release
     from stratsynth.release.shown import CertificateRecord
     from stratsynth.schema import Schema
 
@@ -58,11 +59,30 @@ def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
 
     Return the number of rows drawn by `seed`: `rows`, or without it the number in the release's table.
     """
-    import pyarrow.parquet as pq
-
     from stratsynth.release import Release
 
-    release = Release.load(folder).by_measured_sizes()
+    return _made_anew(Release.load(folder).by_measured_sizes(), folder, out, rows, seed)
+
+
+def rake_release(folder: Path, tables: Path, out: Path, rows: int | None, seed: int | None) -> tuple[int, str]:
+    """Write a release's copy with rows raked to published totals into a new folder; return its rows, and a summary."""
+    from stratsynth.recipes.recipe import benchmark_in
+    from stratsynth.release import Release
+    from stratsynth.release.folder import check_new
+    from stratsynth.release.page.words import benchmark_words, warnings
+
+    check_new(out, "Name another with -o", probe=True)
+    release = Release.load(folder).benchmarked(benchmark_in(tables))
+    stated = release.statement
+    assert stated.benchmark is not None  # noqa: S101 - it was raked
+    said = [*warnings(stated), benchmark_words(stated.benchmark)]
+    return _made_anew(release, folder, out, rows, seed), "\n\n".join(said)
+
+
+def _made_anew(release: Release, folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
+    """Save a release made of the one in `folder`, with as many rows unless `rows` says otherwise; return the number."""
+    import pyarrow.parquet as pq
+
     table = folder / "synthetic.parquet"
     number = rows if rows is not None or not table.is_file() else int(pq.read_metadata(table).num_rows)
     if number is None:

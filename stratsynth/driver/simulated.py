@@ -59,6 +59,8 @@ class SimulatedAnswers(AnswerSource):
         if type(split) is not Split:
             self._admits(asked.path, split.needs())
             return
+        for stratum in split.strata:  # which an earlier split may have had one by one
+            self._represents.pop((*asked.path, stratum), None)
         for stratum in split.programs:
             strata = (stratum,) if split.alike is None else split.alike[stratum]
             self._represents[*asked.path, stratum] = tuple(

@@ -9,9 +9,10 @@ import pyarrow as pa
 from stratsynth.accounting.units import protecting
 from stratsynth.checks import check_seed, one_of, quoted_value
 from stratsynth.data.table import PrivateTable
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.errors import Unsupported, UsageError, WeightsError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, check_served, origins_of
+from stratsynth.mechanisms.with_sums import check_sums_served
 from stratsynth.models.base import Returns
 from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from stratsynth.data.backends import Backend
     from stratsynth.data.sources import Source
     from stratsynth.priors import Prior
+    from stratsynth.release.controls import Benchmark
+    from stratsynth.schema import Schema
+
+CONTROLS = (
+    "benchmark: a table of totals is the private table itself. Take totals that were published; exact ones of the "
+    "private rows are totals of cells, declared by exact = true, and not protected."
+)
 
 
 def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
@@ -65,6 +73,7 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
     """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public."""
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
+    check_sums_served(how, table.backend.reads)
     check_served(how.name, how.needs, table.backend.reads, database=database)
     if how.public_rows_only and not table.public:
         raise Unsupported(
@@ -91,6 +100,38 @@ def check_measured(prepared: Prepared) -> None:
         )
     if layout.weights.asked:
         raise UsageError('groups = "measured": private weights are measured already; leave it at "declared".')
+
+
+def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark) -> None:
+    """Refuse a benchmark of a fit without rows, of the private table, or of tables that contradict each other.
+
+    Nothing private is read: places are compared, and then the tables are read.
+    """
+    how = prepared.mechanism
+    if how.returns != Returns.ROWS:
+        raise UsageError(f"benchmark: totals are those of rows, and {how.title} makes none.")
+    if not table.public:
+        refuse_private_controls(benchmark, prepared.public.schema, private=table.source)
+    benchmark.read(prepared.public.schema)
+
+
+def refuse_private_controls(
+    benchmark: Benchmark, schema: Schema, private: Source | None = None, rows: Backend | None = None
+) -> None:
+    """Refuse the private table among control tables, or a copy of it.
+
+    Args:
+        benchmark: The control tables.
+        schema: The schema that a fit reads rows by.
+        private: The private table, compared by path, inode and object.
+        rows: The private rows, compared by content.
+    """
+    from stratsynth.data.overlap import check_public_inputs
+
+    try:
+        check_public_inputs(private, weights=[each.data for each in benchmark.tables], rows=rows, schema=schema)
+    except WeightsError:
+        raise UsageError(CONTROLS) from None
 
 
 def check_types(table: PrivateTable) -> None:
@@ -130,8 +171,10 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
     check_public_inputs(private, weights=weights, prior=prior, translated=translated, rows=rows, schema=schema)
 
 
-def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
-    """Refuse an existing release `folder`, a full disk, and copies of the table's rows among a prepared fit's inputs.
+def check_before_reserving(
+    prepared: Prepared, table: PrivateTable, folder: Path | None, benchmark: Benchmark | None = None
+) -> None:
+    """Refuse an existing release `folder`, a full disk, and copies of the table's rows among a fit's public inputs.
 
     A resumed fit has passed this. Contents are compared, so the table and the public inputs are read; none is kept.
     """
@@ -146,3 +189,5 @@ def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path
         check_room(held_bytes(prepared))
     if not table.public:
         check_inputs(prepared, rows=table.backend)
+        if benchmark is not None:
+            refuse_private_controls(benchmark, prepared.public.schema, rows=table.backend)

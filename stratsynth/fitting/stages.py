@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from stratsynth.fitting.refusals import (
     check_against_table,
     check_arguments,
     check_before_reserving,
+    check_controls,
     check_groups,
     check_measured,
     prepared_for,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from stratsynth.noise import Entropy
     from stratsynth.priors import Prior
     from stratsynth.release import Release
+    from stratsynth.release.controls import Benchmark, ControlTable
     from stratsynth.weights import Weights
 
 
@@ -61,11 +63,18 @@ class FitOptions:
     """Sizes of the groups among the rows: "declared" by the shares, "measured" by the noisy sizes."""
     margin: float = MARGIN
     """Relative difference of a declared from a measured number that counts as none."""
+    benchmark: Benchmark | None = None
+    """Published totals that rows are raked to; None for rows by the fitted model."""
 
     def __post_init__(self) -> None:
         """Refuse groups other than declared or measured ones, and a margin outside of 0 to 1."""
         check_groups("groups", self.groups)
         number("margin", self.margin, above=0, below=1, hint=", such as 0.05 for 5 percent")
+
+    @property
+    def exact(self) -> bool:
+        """True if rows are raked to exact totals of the private rows, which are then listed as unprotected."""
+        return self.benchmark is not None and self.benchmark.exact
 
     @property
     def private(self) -> bool:
@@ -134,6 +143,8 @@ class Fit:
         check_against_table(prepared, table)
         if options.groups == "measured":
             check_measured(prepared)
+        if options.benchmark is not None:
+            check_controls(prepared, table, options.benchmark)
         query = getattr(table.source, "query", None)
         asked = partial(request_of, seed=options.seed, private=options.private, query=query)
         path = getattr(table.ledger, "path", None)  # a ledger in memory keeps no interrupted fit
@@ -142,7 +153,7 @@ class Fit:
             prepared = before if asked(before).identity in identities else prepared
         request = asked(prepared)
         counted = table.counted_by(prepared.public.schema)
-        request = replace(request, sections=sections_digest(fixed_sections(prepared, counted)))
+        request = replace(request, sections=sections_digest(fixed_sections(prepared, counted, options.exact)))
         return cls(prepared, counted, options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
@@ -169,7 +180,7 @@ class Fit:
             observer: Receiver of every step.
             folder: The folder of the release; refused before a new reservation if a release cannot be made there.
         """
-        before = partial(check_before_reserving, self.prepared, self.table, folder)
+        before = partial(check_before_reserving, self.prepared, self.table, folder, self.options.benchmark)
         request = replace(self.request, before_reserving=before)
         return reserved(self.prepared, self.table, request, self.options.entropy, self.options.workers, observer.step)
 
@@ -223,12 +234,27 @@ class Fit:
             measured=Measured(model, tables, answers.counted, options.margin),
             tables=[(m.path, m.table.clique) for m in answers.measurements if not isinstance(m.table, PublishedSum)],
             usable=answers.usable,
+            exact=options.exact,
         )
         inside, laws_stated = laws_of(self.prepared, model, stated.statement, tables)
         if laws_stated:
             stated = CertificateRecord({**stated, "inside": [each.to_dict() for each in laws_stated]})
         release = Release(model, stated, tables, self.table.declared_size, inside)
-        return release if options.groups == "declared" else release.by_measured_sizes()
+        release = release if options.groups == "declared" else release.by_measured_sizes()
+        return release if options.benchmark is None else _raked(release, options.benchmark)
+
+
+def _raked(release: Release, benchmark: Benchmark) -> Release:
+    """Return a paid release raked to published totals; as it is, with a notice, where its model is too far from them.
+
+    What was paid for is not lost with its benchmark: it may be raked to other totals later.
+    """
+    from stratsynth.release.benchmark import benchmarked, not_benchmarked
+
+    try:
+        return benchmarked(release, benchmark, declared=True)
+    except UsageError as error:
+        return not_benchmarked(release, str(error))
 
 
 def _openly(work: Callable[[], Any]) -> Any:
@@ -280,6 +306,7 @@ def fit(
     groups: str = "declared",
     margin: float = MARGIN,
     proceed: bool = False,
+    benchmark: Benchmark | Sequence[ControlTable] | None = None,
 ) -> Release:
     """Spend a budget on a table and return a release, which is not saved.
 
@@ -307,6 +334,8 @@ def fit(
         groups: "declared" for as many rows of each stratum as its share says, "measured" for rows by the strata's noisy
             sizes, which costs nothing more.
         margin: The relative difference of a declared size or share from the measured one that counts as none.
+        benchmark: Tables of published totals, `[ControlTable("totals.csv", citation="...")]`, that rows are raked to,
+            or a `Benchmark`; as `Release.benchmarked` does for a release that is there.
 
     Returns:
         The release: a model, its certificate and its measurements.
@@ -322,9 +351,13 @@ def fit(
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)
+    if benchmark is not None:
+        from stratsynth.release.controls import Benchmark
+
+        benchmark = Benchmark.of(benchmark)
     options = FitOptions(
         seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress, groups=groups, margin=margin,
-        proceed=proceed,
+        proceed=proceed, benchmark=benchmark,
     )  # fmt: skip
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
         warn_of_notices(release, stacklevel=3)

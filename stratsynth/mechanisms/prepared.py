@@ -17,12 +17,15 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import DEAREST, Worst
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms.bin_sums import BinSums
+from stratsynth.mechanisms.clipped_sums import ClippedSums
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
 from stratsynth.mechanisms.nesting import CountedCodeList, settle
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
+from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, with_sums, without_sums
 from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
@@ -81,6 +84,16 @@ class Prepared(Terms):
         return dataclasses.replace(
             self, budget=budget, allot=self.mechanism.price(self.public, budget), first=FirstQuestion(why_not=OFF)
         )
+
+    @cached_property
+    def sums(self) -> ClippedSums | None:
+        """Clipped sums that are asked beside the mechanism's questions; None where no column declares a clip."""
+        return stated_sums(self.mechanism, self.public, self.allot)
+
+    @cached_property
+    def bin_sums(self) -> BinSums | None:
+        """Questions about numbers within bins, asked beside the mechanism's; None where no column declares any."""
+        return stated_bin_sums(self.mechanism, self.public, self.allot)
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:
@@ -142,7 +155,7 @@ def prepare(
             has no place in the schema.
         Unsupported: A schema, size or budget that the mechanism cannot serve.
     """
-    mechanism = as_mechanism(mechanism)
+    mechanism = without_sums(as_mechanism(mechanism))
     if not isinstance(schema, Schema):
         raise UsageError(
             f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {quoted_value(schema)}."
@@ -185,12 +198,14 @@ def prepare(
     else:
         first = FirstQuestion(why_not=why)
     if not any(isinstance(column, Nested) for column in schema.columns.values()):
-        return Prepared(mechanism, public, budget, allot, prior=found, first=first)
+        return Prepared(with_sums(mechanism, public, allot), public, budget, allot, prior=found, first=first)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
-        return Prepared(mechanism, public, budget, allot, code_lists=lists, prior=found, first=first)
+        how = with_sums(mechanism, public, allot)
+        return Prepared(how, public, budget, allot, code_lists=lists, prior=found, first=first)
     public, found = facts(counted)
-    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists, found, first)
+    allot = mechanism.price(public, budget)
+    return Prepared(with_sums(mechanism, public, allot), public, budget, allot, schema, lists, found, first)
 
 
 def check_budget(budget: object) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files import npz
 from stratsynth.files.outside import parse_json
 from stratsynth.models.base import Model, State
+from stratsynth.models.calibrated import Calibrated
 from stratsynth.models.mixture import Mixture
 from stratsynth.schema import Schema
 from stratsynth.schema.inside import Inside, from_arrays, to_arrays
@@ -94,7 +95,7 @@ def mixed_by(folder: Path) -> tuple[str, ...] | None:
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.
     """
-    stored = _stored(folder).facts
+    stored = _before_controls(folder)
     if stored["kind"] != Mixture.kind:
         return None
     try:
@@ -110,13 +111,20 @@ def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.
     """
-    stored = _stored(folder).facts
+    stored = _before_controls(folder)
     if stored["kind"] != Mixture.kind:
         return None
     try:
         return {Stratum.from_dict(part["stratum"]): float(part["weight"]) for part in stored["facts"]["parts"]}
     except (LookupError, TypeError, ValueError):
         raise ReleaseError(f"model: {folder} holds a damaged mixture.") from None
+
+
+def _before_controls(folder: Path) -> Any:
+    """Return the kind and facts of a stored model; of one that was calibrated, those of the model before."""
+    stored = _stored(folder).facts
+    inner = stored.get("facts")
+    return inner if stored["kind"] == Calibrated.kind and isinstance(inner, dict) and "kind" in inner else stored
 
 
 def _stored(folder: Path) -> State:

@@ -87,6 +87,14 @@ class Plan:
     """First question of the fit, its price and noise; or the reason why it has none."""
     first_words: str = ""
     """Sentence on the first question."""
+    sums: dict[str, Any] = field(default_factory=dict)
+    """Clipped sums, their prices and noise, or the reason why there are none; empty where no column declares a clip."""
+    sums_words: str = ""
+    """Sentence on the clipped sums; empty where no column declares a clip."""
+    bin_sums: dict[str, Any] = field(default_factory=dict)
+    """Questions about numbers within bins, or the reason why there are none; empty where no column declares any."""
+    bin_sums_words: str = ""
+    """Sentence on them; empty where no column declares any."""
     warnings: tuple[str, ...] = ()
     """Warnings to read before anything is spent."""
 
@@ -190,6 +198,10 @@ def plan(
         measured=None if known is None else known.stated(),
         first=prepared.first.to_dict(),
         first_words=str(prepared.first),
+        sums={} if prepared.sums is None else prepared.sums.to_dict(),
+        sums_words="" if prepared.sums is None else str(prepared.sums),
+        bin_sums={} if prepared.bin_sums is None else prepared.bin_sums.to_dict(),
+        bin_sums_words="" if prepared.bin_sums is None else str(prepared.bin_sums),
         warnings=(
             *weight_warnings(schema),
             *_without_mean(schema),

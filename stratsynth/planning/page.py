@@ -26,6 +26,8 @@ def plan_page(plan: Plan) -> Page:
     """Return the Page of a plan: warnings, budget with prices, needs, merges, and a row for each stratum."""
     prices = price_figure(plan.prices, plan.neighbours, plan.unit, plan.kinds, adaptive=plan.adaptive)
     budget = f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"
+    words = {"Clipped sums": plan.sums_words, "Within bins": plan.bin_sums_words}
+    asked = [("First question", plan.first_words), *((name, text) for name, text in words.items() if text)]
     needs = [
         *_account(plan.account),
         *_counted(plan),
@@ -42,7 +44,7 @@ def plan_page(plan: Plan) -> Page:
         f"Plan of {plan.mechanism}",
         warnings=[*open_columns(plan.public_columns), *(f"WARNING: {text}" for text in plan.warnings)],
         sections=[
-            Section("budget", "", facts=[("Budget", budget), ("First question", plan.first_words)], figures=[prices]),
+            Section("budget", "", facts=[("Budget", budget), *asked], figures=[prices]),
             Section("needs", "", facts=needs),
             *([Section("merged", "Merged", figures=[Figure("", table=_merged(plan))])] if plan.merged else []),
             Section("strata", "", figures=list(_strata(plan)), notes=list(_notes(plan))),

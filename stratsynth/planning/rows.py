@@ -13,6 +13,7 @@ from stratsynth.data.backends import engine_of
 from stratsynth.data.spark import Spark
 from stratsynth.data.stream import Stream
 from stratsynth.mechanisms.prepared import check_served
+from stratsynth.mechanisms.with_sums import check_sums_served
 from stratsynth.planning.rehearsal import rows_of
 from stratsynth.questions import Split, Total
 from stratsynth.schema.encoding import width
@@ -67,6 +68,7 @@ def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
     held = held_bytes(prepared) / 2**20
     chosen = engine_of(engine, schema, prepared.public.size)
     if chosen == "spark":
+        check_sums_served(prepared.mechanism, Spark.reads)
         check_served(prepared.mechanism.name, needs, Spark.reads, database=False)
         return RowsPlan(chosen, PROGRAM, 0.0, found.answers.passes, whole)
     if chosen != "memory":

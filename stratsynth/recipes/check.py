@@ -206,13 +206,16 @@ class _Checks:
     def _copies(self) -> tuple[str, str]:
         """Refuse the private table among shares or prior, by path and by content; count rows that both tables have."""
         from stratsynth.data.shared_rows import overlap
-        from stratsynth.fitting.refusals import check_inputs
+        from stratsynth.fitting.refusals import check_inputs, refuse_private_controls
         from stratsynth.mechanisms.prepared import origins_of
 
         if self.recipe.data.public:
             return OK, "the data are public"
         table, prepared = self.recipe.table(), self.recipe.prepared
         check_inputs(prepared, private=table.source, rows=table.backend)
+        if (benchmark := self.recipe.benchmark) is not None:
+            schema = prepared.public.schema
+            refuse_private_controls(benchmark, schema, private=table.source, rows=table.backend)
         prior = () if prepared.prior is None else prepared.prior.origins
         shared = []
         for public in (*origins_of(prepared.mechanism, prepared.strata), *prior):

@@ -24,11 +24,17 @@ def planned(recipe: Recipe) -> Plan:
     if size is None:
         raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
     how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
-    recipe.drawn()
+    rows, benchmark = recipe.drawn(), recipe.benchmark
+    if benchmark is not None:
+        if rows is None:
+            raise UsageError(f"benchmark: totals are those of rows, and {how.title} makes none.")
+        benchmark.read(recipe.prepared.public.schema)
     found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
     path = recipe.data.path
     lacking = [] if path is None or path.exists() else [f"there is no {path}, so a fit would be refused."]
-    warnings = (*found.warnings, *_size_of_people(recipe, size), *lacking)
+    named = () if benchmark is None else [table.name for table in benchmark.tables if table.exact]
+    exact = [f"NOT PROTECTED: exact totals of the private rows, {', '.join(named)}."] if named else []
+    warnings = (*exact, *found.warnings, *_size_of_people(recipe, size), *lacking)
     return replace(found, account=account_after(recipe), warnings=warnings)
 
 

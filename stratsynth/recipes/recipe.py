@@ -37,6 +37,7 @@ from stratsynth.recipes.sections import (
     StrataSection,
     read_section,
 )
+from stratsynth.release.controls import read_benchmark
 from stratsynth.schema import Schema
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Weighted, makes_strata, stratify
@@ -44,6 +45,7 @@ from stratsynth.weights.sources import read_weights
 
 if TYPE_CHECKING:
     from stratsynth.release import Release
+    from stratsynth.release.controls import Benchmark
 
 MAX_BYTES = 1_000_000
 """Largest size of a recipe, in bytes."""
@@ -55,7 +57,7 @@ _KINDS: Mapping[str, type[Any]] = {
     "release": ReleaseSection,
 }
 """Sections whose keys are the fields of a class; other modules read the others."""
-_SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
+_SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "benchmark", "compare")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,8 @@ class Recipe:
     """Section [release]."""
     given_prior: Mapping[str, Any] | None = None
     """Section [prior], as written; `prior` is the prior that it describes."""
+    given_benchmark: Mapping[str, Any] | None = None
+    """Section [benchmark], as written; `benchmark` is what it describes."""
     compare: Mapping[str, Any] | None = None
     """Section [compare], which `stratsynth compare` varies and scores; a fit ignores it."""
 
@@ -134,6 +138,7 @@ class Recipe:
             sections["budget"],
             sections.get("release", ReleaseSection()),
             document.get("prior"),
+            document.get("benchmark"),
             document.get("compare"),
         )
 
@@ -233,7 +238,18 @@ class Recipe:
     def options(self) -> RecipeOptions:
         """Options of the fit that the recipe's section [release] states; the others are the defaults."""
         release = self.release
-        return RecipeOptions(seed=release.seed, workers=release.workers, groups=release.groups, margin=release.margin)
+        return RecipeOptions(
+            seed=release.seed,
+            workers=release.workers,
+            groups=release.groups,
+            margin=release.margin,
+            benchmark=self.benchmark,
+        )
+
+    @cached_property
+    def benchmark(self) -> Benchmark | None:
+        """Published totals that rows are raked to; None without [benchmark]."""
+        return None if self.given_benchmark is None else read_benchmark(self.given_benchmark, self.folder)
 
     @property
     def directory(self) -> Path:
@@ -269,6 +285,21 @@ class Recipe:
             return None
         check_rows(self.rows, self.schema())
         return self.rows
+
+
+def benchmark_in(path: str | PathLike[str]) -> Benchmark:
+    """Return the benchmark of the section [benchmark] in a TOML file: a recipe, or that section alone.
+
+    Raises:
+        RecipeError: No such file or section, or an invalid one.
+    """
+    file = given_path("the tables of totals", path, error=RecipeError)
+    section = _parse(file).get("benchmark")
+    if not isinstance(section, Mapping):
+        raise RecipeError(
+            f'{file.name} has no section [benchmark] with tables = [{{ path = "totals.csv", citation = "..." }}].'
+        )
+    return read_benchmark(section, file.parent)
 
 
 def _parse(path: Path) -> dict[str, Any]:

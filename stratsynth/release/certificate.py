@@ -74,6 +74,8 @@ FIXED = (
     MECHANISM_WORDS,
     "composition",
     "code_lists",
+    "sums",
+    "bin_sums",
 )
 """Keys of the entries that are fixed before the first answer: a ledger's reservation holds their digest, and one of the
 prior's."""
@@ -103,6 +105,7 @@ def certificate(
     measured: Measured | None = None,
     tables: Iterable[Table] = (),
     usable: NoisyTable | None = None,
+    exact: bool = False,
 ) -> CertificateRecord:
     """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
 
@@ -117,11 +120,12 @@ def certificate(
         measured: Measured numbers of records, to be compared with the declared ones; None if nothing is compared.
         tables: The noisy tables, by stratum and columns.
         usable: The answer to the first question; None without one.
+        exact: True if rows are raked to exact totals of the private rows.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
     """
-    budget, allot, fixed = account.budget, account.allot, fixed_sections(prepared, table)
+    budget, allot, fixed = account.budget, account.allot, fixed_sections(prepared, table, exact)
     first = None if usable is None else FirstAnswer.of(prepared, usable)
     for path in dict.fromkeys(charge.path for charge in account.spending.charges if charge.kind != FIRST):
         prepared.admit(path, frozenset())
@@ -151,8 +155,11 @@ def certificate(
     return CertificateRecord({**record, limits.KEY: limits.sentences(Certificate.from_dict(record))})
 
 
-def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
-    """Return a prepared fit's certificate entries, a dict, that are fixed before the first answer; no empty ones."""
+def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False) -> dict[str, Any]:
+    """Return a prepared fit's certificate entries, a dict, that are fixed before the first answer; no empty ones.
+
+    `exact` is True for a fit whose rows are raked to exact totals of the private rows.
+    """
     unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
     return {
         "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
@@ -163,19 +170,27 @@ def fixed_sections(prepared: Prepared, table: PrivateTable) -> dict[str, Any]:
         **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
         "strata": _strata(table, prepared.strata),
         "weights": _weights(table, prepared),
-        "unprotected": prepared.unprotected,
+        "unprotected": [*(["exact_totals"] if exact else []), *prepared.unprotected],
         "schema": {"sha256": schema.sha256, "origin": schema.origin, "reviewed_by": schema.reviewed_by},
         "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
         **stated(prepared.mechanism.fitted),
         "composition": COMPOSITION,
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
+        **({} if prepared.sums is None else {"sums": prepared.sums.to_dict()}),
+        **({} if prepared.bin_sums is None else {"bin_sums": prepared.bin_sums.to_dict()}),
     }
 
 
 def sections_digest(record: Mapping[str, Any]) -> str:
-    """Return the digest, a text, of the entries `FIXED` of a certificate's record, or of a part of it."""
-    return digest(json.dumps({key: record[key] for key in FIXED if key in record}, sort_keys=True))
+    """Return the digest, a text, of the entries `FIXED` of a certificate's record, or of a part of it.
+
+    The sizes that groups of rows follow are decided later, as post-processing: `groups` of `weights` is no part of it.
+    """
+    fixed = {key: record[key] for key in FIXED if key in record}
+    if isinstance(fixed.get("weights"), Mapping):
+        fixed["weights"] = {key: value for key, value in fixed["weights"].items() if key != "groups"}
+    return digest(json.dumps(fixed, sort_keys=True))
 
 
 def _meaning(

@@ -35,7 +35,8 @@ def works_of(certificate: Certificate) -> list[Reference]:
     """Return the bibliography entries of the works that a release rests on, as its certificate names them.
 
     They are the release itself where it has a title, the version of the software that made it, the papers of the
-    mechanism and, in strata, of stratification, and the published sources of the weights and of the prior.
+    mechanism and, in strata, of stratification, and the published sources of the weights, of the prior
+    and of totals that rows were raked to.
     """
     return list(dict.fromkeys(_works(certificate)))
 
@@ -49,6 +50,9 @@ def _works(certificate: Certificate) -> Iterator[Reference]:
     yield from numbered(list(_sources(certificate.weights.to_dict())), "weights", "Source of the group weights")
     if certificate.prior is not None:
         yield from numbered(list(_prior(certificate.prior)), "prior", "Source of the prior")
+    if certificate.benchmark is not None:
+        tables = dict.fromkeys(table.citation for table in certificate.benchmark.tables if not table.exact)
+        yield from numbered(list(tables), "benchmark", "Published totals that rows were raked to")
 
 
 def _release(certificate: Certificate) -> Iterator[Reference]:

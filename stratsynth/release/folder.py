@@ -32,6 +32,7 @@ RULES = "rules.json"
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
     """Write a release's folder: certificate, model, measurements, page, `rows` rows by `seed` (also CSV); its path."""
     from stratsynth.data.writing import write_table
+    from stratsynth.release.benchmark import with_rows
     from stratsynth.release.page.frame import release_page
     from stratsynth.report.html import render
 
@@ -40,6 +41,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     drawn = None if number is None else release.sample_arrow(number, seed=seed, moved=moved)
     rules = moved.to_dict() if drawn is not None and model.schema.rules else None
     tables = model.product(drawn)
+    certificate = dict(release.certificate) if drawn is None else with_rows(release.certificate, drawn, model)
     try:
         # on the disk, too, before the ledger says that the fit is done
         with new_folder(target) as parts:
@@ -51,17 +53,18 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
             if rules is not None:
                 write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
             page = release_page(
-                release.certificate,
+                certificate,
                 release.measurements,
                 model.schema,
                 rules,
                 returns=model.returns,
                 chapters=model.sections,
+                laws=release.inside,
             )
             write_text(parts / REPORT, render(page))
             files.save(model, parts / "model")
             files.save_laws(release.inside, parts / "model")
-            record, own = dict(release.certificate), model.schema.sha256
+            record, own = certificate, model.schema.sha256
             if own != schema_of(release.statement):  # the model knows fewer columns than the table had
                 record = {**record, "schema": {**record["schema"], "model_sha256": own}}
             # last, as it lists the hashes of all the others

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 KINDS = ("declared_size", "empty", "declared_shares")
 """Kinds of notices that comparisons with measured numbers give."""
+FIRST = ("public_columns", "exact_totals")
+"""Kinds of notices that come before all others: they say what is not protected."""
 
 
 def measured_rows(release: Release) -> dict[str, float] | None:
@@ -46,6 +48,11 @@ def by_measured_sizes(release: Release) -> Release:
     Raises:
         UsageError: A release without strata, without measured sizes, or whose shares were measured anyway.
     """
+    if release.statement.benchmark is not None:
+        raise UsageError(
+            "groups: the rows of this release follow published totals. Take the release as it was before `benchmark`, "
+            "and rake the one by measured sizes."
+        )
     rows, model = measured_rows(release), release.model
     if rows is None or not isinstance(model, Mixture):
         raise UsageError(
@@ -79,5 +86,7 @@ def renewed(stated: Certificate, found: Sequence[Comparison]) -> list[dict[str, 
         return others
     weight = stated.row_weight
     said = compared(found, stated.agreement.margin, None if weight is None else weight.max)
-    place = next((i for i, each in enumerate(others) if each["kind"] != "public_columns"), len(others))
+    if stated.benchmark is not None:  # rows follow its totals, and no shares
+        said = [each for each in said if each["kind"] != "declared_shares"]
+    place = next((i for i, each in enumerate(others) if each["kind"] not in FIRST), len(others))
     return [*others[:place], *said, *others[place:]]

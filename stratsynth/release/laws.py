@@ -28,6 +28,7 @@ from stratsynth.answers.tables import of_tables, read_tables
 from stratsynth.certificate import InsideStated
 from stratsynth.errors import StratsynthError
 from stratsynth.models import Returns
+from stratsynth.release.measured_bins import bin_answers, bin_counts, within
 from stratsynth.schema import Numeric
 from stratsynth.schema.drawn import PARETO, PRIOR
 from stratsynth.schema.inside import Inside, Tail, declared
@@ -96,15 +97,20 @@ def laws(
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
     tails = [name for name, column in columns.items() if column.shape == PARETO]
     counts = tail_counts(schema, tails, certificate, measurements, model) if tails else {}
+    answers = bin_answers(schema, measurements)
+    placed = [name for name, one in answers.items() if one.places is not None]
+    inside = bin_counts(schema, placed, certificate, measurements, model) if placed else {}
     found, stated = dict[str, Inside](), []
     for name, column in columns.items():
         tail, why = _tail(schema, name, column, counts.get(name))
         density = None if densities is None or column.within != PRIOR else densities.get(name)
         law = Inside(tail, density)
-        if tail is not None or density is not None:
+        if name in answers:
+            law = within(column, law, answers[name], inside.get(name))
+        if tail is not None or law.density is not None or law.heaps is not None:
             found[name] = law
         if name in found or column.round or column.within == PRIOR:
-            stated.append(_stated(name, column, law, why))
+            stated.append(_stated(name, column, law, why, density))
     return found, tuple(stated)
 
 
@@ -188,9 +194,11 @@ def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None)
     return tail or declared(column).tail, why
 
 
-def _stated(name: str, column: Numeric, law: Inside, why: str) -> InsideStated:
-    """Return the certificate's entry on the law of one column."""
+def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None) -> InsideStated:
+    """Return the certificate's entry on one column's law; `prior` has the weights of places in a prior's rows."""
     tail = law.tail
+    before = np.zeros((len(column.extents), 1)) if prior is None else prior
+    placed = None if law.density is None else np.any(law.density != before, axis=1)
     own = [] if tail is None else tail.bins(column).tolist()
     return InsideStated(
         column=name,
@@ -201,7 +209,9 @@ def _stated(name: str, column: Numeric, law: Inside, why: str) -> InsideStated:
         slopes=column.slopes if tail is not None else None,
         fitted=tail is not None and not why,
         why=why,
-        prior=0 if law.density is None else int((law.density.sum(axis=1) > 0).sum()),
+        prior=0 if prior is None else int((prior.sum(axis=1) > 0).sum()),
+        places=0 if placed is None else int(placed.sum()),
+        heaps=0 if law.heaps is None else int((law.heaps.sum(axis=1) > 0).sum()),
         rounded=bool(column.round),
     )
 

@@ -43,6 +43,10 @@ OF_THIS = {
         "The number of records that was declared, or what their weights come to. It was taken for public knowledge.",
     ),
     "row_count": ("Number of records", "How many records there are: the exact number is public with the columns."),
+    "exact_totals": (
+        "Exact totals",
+        "The exact totals of the private rows that rows are raked to are in the release without noise.",
+    ),
     "undeclared": (
         "Undeclared disclosures",
         "Whatever the mechanism discloses without noise: its author has not declared that it is nothing.",
@@ -81,6 +85,12 @@ def disclosed(certificate: Certificate) -> dict[str, str]:
             found["Rows of the prior"] += (
                 " It is a release itself: who is in both is protected by both guarantees together, which add up only "
                 "where unit and neighbours are the same."
+            )
+    if certificate.benchmark is not None:
+        cited = dict.fromkeys(table.citation for table in certificate.benchmark.tables if not table.exact)
+        if cited:
+            found["Published totals"] = (
+                f"{'; '.join(cited)}. They were taken for public as they are, and rows have them."
             )
     said = (
         OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}."))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stratsynth.answers import Answers
 from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.models.files import LAWS, load_laws
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.hashes import CERTIFICATE, check_files, schema_of
 from stratsynth.release.measurements import FILE, read_measurements
@@ -14,6 +16,7 @@ from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
     from stratsynth.models import Model
+    from stratsynth.schema.inside import Inside
 
 
 def open_answers(folder: Path) -> Answers:
@@ -39,4 +42,10 @@ def open_answers(folder: Path) -> Answers:
 
         return Release.load(folder).model
 
-    return Answers(schema, certificate, lambda: read_measurements(folder), model)
+    def laws() -> dict[str, Inside]:
+        stored = f"model/{LAWS}"
+        if stored in (certificate.files or ()) or os.path.lexists(folder / stored):
+            check_files(folder, certificate, (stored,))
+        return load_laws(folder / "model", schema)
+
+    return Answers(schema, certificate, lambda: read_measurements(folder), model, laws)

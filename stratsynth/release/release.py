@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.answers import Answers
     from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data
+    from stratsynth.release.controls import Benchmark, ControlTable
     from stratsynth.schema.inside import Inside
     from stratsynth.schema.where import Conditions, Value
 
@@ -224,7 +225,7 @@ class Release:
                 their bins, so ranges are of whole bins.
             by: Columns whose every group gets a result.
             statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
-                same group; "mean" or "quantile", of numbers known by their bin.
+                same group; "mean" or "quantile", of numbers known by their bin, or of a mean by measured sums.
             level: The confidence level of each interval.
             quantile: The quantile's probability; 0.5 is the median.
             versus: Levels of some of these columns: results are differences from the cell that has them.
@@ -232,11 +233,14 @@ class Release:
         Returns:
             A row for each group and cell: the columns of `by` and of the cells, `estimate`, `noise_sd`, the interval
             for the private rows themselves (`noise_low`, `noise_high`), that for a population of which they would be a
-            simple random sample (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `assumed`: strata
-            that lack a table are taken by their declared sizes, and the intervals allow for twice these;
-            `not_estimable`), `model` (the model's value where there is no estimate), `note`, and a design-based
-            interval (`design_low`, `design_high`) of means that the release weighs by public shares with replicate
-            weights: NaN for all others, since those of the private rows are not asked.
+            simple random sample (`low`, `high`), `status`, `above` (of means up to a column's `clip`: the most that
+            numbers above it may add), `model` (the model's value where there is no estimate), `note`, and a
+            design-based interval (`design_low`, `design_high`) of means that the release weighs by public shares with
+            replicate weights: NaN for all others, since those of the private rows are not asked. Status `ok` is
+            measured, and `small` measured with 0 in the noise interval: intervals hold as often as `level` says.
+            `bounded` ones hold at least as often: numbers may lie anywhere in their bins, and strata that lack a table
+            have from none to all of their measured records in a cell; in `assumed` ones at most twice the declared
+            records. `not_estimable` has no interval.
 
         Raises:
             UsageError: A release without noisy tables, or a question that makes no sense.
@@ -273,7 +277,8 @@ class Release:
         """Object that answers queries from the noisy tables; `answers.frames` takes many queries at once."""
         from stratsynth.answers import Answers
 
-        return Answers(self.model.schema, self.statement, lambda: self.measurements, lambda: self.model)
+        schema, certificate = self.model.schema, self.statement
+        return Answers(schema, certificate, lambda: self.measurements, lambda: self.model, lambda: self.inside)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Return an array of predictions for some rows. They cost no privacy, and nothing of `data` is kept.
@@ -339,6 +344,27 @@ class Release:
         from stratsynth.release.grouping import by_measured_sizes
 
         return by_measured_sizes(self)
+
+    def benchmarked(self, benchmark: Benchmark | Sequence[ControlTable]) -> Release:
+        """Return the release with rows that have published totals: control tables of public figures; free.
+
+        Its model is raked to them (iterative proportional fitting), so that every sample has them but for a few rows;
+        answers of `query` stay those of the measurements. The certificate lists the tables, and says what the raking
+        took: see `benchmark` there.
+
+        Args:
+            benchmark: Tables of published totals, `[ControlTable("totals.csv", citation="...")]`; or a `Benchmark` of
+                them, with another largest ratio of a row than 5.
+
+        Raises:
+            UsageError: A release that draws no rows or was raked before; tables that cannot be read, that contradict
+                each other, or that the release is too far from; exact totals of the private rows, which belong in the
+                fit.
+        """
+        from stratsynth.release.benchmark import benchmarked
+        from stratsynth.release.controls import Benchmark
+
+        return benchmarked(self, Benchmark.of(benchmark))
 
     def save(
         self,

@@ -54,6 +54,11 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
             "samples: rows by measured sizes carry the noise of these sizes, which samples do not draw again. Ask "
             "`query`, or take the release by declared shares."
         )
+    if release.statement.benchmark is not None:
+        raise Unsupported(
+            "samples: rows by published totals are raked from one model, which samples do not rake again. Take the "
+            "release as it was before its benchmark."
+        )
     number = n if n is not None else release.declared_size
     if number is None:
         raise UsageError("samples: how many rows each? Give n.")

@@ -138,6 +138,11 @@ def weight_sensitivity(
     """
     if not hasattr(release, "model"):
         raise UsageError(f"weights: give a release, not {quoted_value(release)}; Release.load reads a folder.")
+    if release.certificate.get("benchmark"):
+        raise UsageError(
+            "weights: the rows of this release follow published totals, not its shares alone. Study the release as it "
+            "was before its benchmark."
+        )
     model = release.model.mixture()
     number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
     number("weights: off", off, least=0, optional=True, hint=", such as 0.1 for a tenth of each share")

@@ -61,8 +61,15 @@ for (const box of document.querySelectorAll("div.ask")) {
     if (names.includes(before)) list.value = before;
   };
   const unique = (names) => [...new Set(names)];
-  const said = { count: "number of records", rate: "share of the group" };
-  const number = (value, share) => share ? (100 * value).toFixed(1) + " %" : Math.round(value).toLocaleString("en");
+  const note = made("p", undefined, box);
+  note.className = "note";
+  const said = { count: "number of records", rate: "share of the group", number: "mean and quantiles" };
+  const number = (value, kind) => {
+    if (value === null) return "–";
+    if (kind === "rate") return (100 * value).toFixed(1) + " %";
+    if (kind === "number") return value.toLocaleString("en", { maximumSignificantDigits: 5 });
+    return Math.round(value).toLocaleString("en");
+  };
   const show = () => {
     const one = asked.find((some) => some.columns === lists.Columns.value);
     fill(lists.Statistic, unique(one.answers.map((answer) => said[answer[0]])));
@@ -71,6 +78,7 @@ for (const box of document.querySelectorAll("div.ask")) {
     fill(lists.Level, ["all", ...one.levels]);
     const answer = fitting.find((some) => some[1] === lists.Group.value);
     body[1].replaceChildren();
+    note.textContent = answer[3];
     answer[2].forEach((figures, place) => {
       if (lists.Level.value !== "all" && lists.Level.value !== one.levels[place]) return;
       const line = made("tr", undefined, body[1]);
@@ -78,7 +86,7 @@ for (const box of document.querySelectorAll("div.ask")) {
       head.className = "text";
       head.scope = "row";
       figures.forEach((value, i) => {
-        const cell = made("td", number(value, answer[0] === "rate"), line);
+        const cell = made("td", number(value, answer[0]), line);
         cell.className = "number";
         cell.dataset.name = heads[i + 1];
       });

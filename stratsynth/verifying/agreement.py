@@ -107,7 +107,8 @@ def _rows(
             yield "Rows are said to follow measured sizes, and nothing measured any."
             return
         wanted = rows_by_size(wanted, sizes)
-    for c in Comparison.stated_in(certificate):
+    raked = certificate.benchmark is not None  # rows follow its totals, and no comparison states them
+    for c in () if raked else Comparison.stated_in(certificate):
         if c.what == SHARE and c.stratum in weights and not (c.rows is not None and _near(c.rows, wanted[c.stratum])):
             yield f"The part of the rows that is said to be of {c.stratum} does not follow what it says they follow."
             return

@@ -26,6 +26,8 @@ KNOWN = {"counts", "choose", "total", "raw", FIRST}
 """Kinds of questions whose price follows from the charge."""
 Kind = tuple[str, float]
 """Stratum's label, and standard deviation of the noise of a table or sum in it."""
+CLIPS = "were clipped as their charges say: the certificate does not hold the clips"
+"""Words on sums whose clips nothing in a release states."""
 MOST = 10
 """Largest number of wrong charges that are named."""
 _SILENT = "it does not state its noise"
@@ -47,8 +49,10 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
     strange = sorted({charge.kind for charge in charges} - KNOWN)
     if strange:
         notes.unchecked.append(f"the price of questions of kinds that other packages bring: {', '.join(strange)}")
-    if any(charge.kind == "total" and charge.currency != Currency.SAMPLED for charge in charges):
-        notes.unchecked.append("that sums were clipped as their charges say: the certificate does not hold the clips")
+    sections = certificate.sums, certificate.bin_sums  # with their clips: see `verifying.sums`
+    listed = any(section is not None and section.asked for section in sections)
+    if not listed and any(charge.kind == "total" and charge.currency != Currency.SAMPLED for charge in charges):
+        notes.unchecked.append(f"that sums {CLIPS}")
     if not wrong and any(charge.kind in KNOWN - {"raw"} for charge in charges):
         notes.checked.append(
             "Each charge pays for its noise: Gaussian noise at rho = D^2 / (2 sigma^2), Laplace noise at epsilon = D / "

@@ -11,12 +11,14 @@ from stratsynth.release.certificate import read_record
 from stratsynth.release.consistency import read_stated
 from stratsynth.verifying.account import check_account
 from stratsynth.verifying.agreement import check_agreement
+from stratsynth.verifying.benchmark import check_benchmark
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee
 from stratsynth.verifying.laws import check_laws
 from stratsynth.verifying.measured import check_measured
 from stratsynth.verifying.noise import check_noise
 from stratsynth.verifying.prior import check_prior
+from stratsynth.verifying.sums import check_sums
 from stratsynth.verifying.verdict import NEVER, Notes, Verdict
 from stratsynth.verifying.words import check_words
 
@@ -66,10 +68,12 @@ def verify(
         _guarded(notes, lambda: check_guarantee(certificate, stated, notes))
         _guarded(notes, lambda: check_words(certificate, stated, notes))
         _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_sums(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_measured(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_laws(certificate, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
         _guarded(notes, lambda: check_agreement(certificate, folder, notes))
+        _guarded(notes, lambda: check_benchmark(certificate, folder, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
     return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))

@@ -25,9 +25,10 @@ SCHEMA = Schema(
         "WORK": Categorical(levels=("no", "yes"), outside="no"),
     }
 )
+COMMON = {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, "mitigation": "surrogate"}
 WORLD = World(SCHEMA, ("GROUP",), even(SCHEMA, "GROUP"))
 WAYS = {
-    "surrogate": {},
+    "surrogate": {"clip": 0.5},
     "surrogate of noise alone": {"gamma1": 0.0, "memory": 0.0},
     "surrogate of clipping alone, softmax": {"gamma2": 0.0, "target": "JOB", "groups": ["GROUP", "AREA"]},
     "network": {"model": "network", "hidden": 2},
@@ -53,7 +54,7 @@ def _priced():
 
 def checked(settings, check=violations):
     def build(world, rows):
-        return make("fair_sgd", {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, **settings})
+        return make("fair_sgd", {**COMMON, **settings})
 
     return check(build, among=[WORLD], tables=4, neighbours=4)
 
@@ -166,7 +167,7 @@ class Realised(FairSGD):
 
     exact: Any = field(default=None, metadata={"describe": False}, compare=False)
 
-    def task(self, public):
+    def task(self, public, budget):
         from dataclasses import replace
 
-        return replace(super().task(public), records=float(self.exact))
+        return replace(super().task(public, budget), records=float(self.exact))

@@ -137,8 +137,8 @@ class Peeking(GroupRegression):
 
     counted: float = 1.0
 
-    def task(self, public):
-        task = GroupRegression.task(self, public)
+    def task(self, public, budget):
+        task = GroupRegression.task(self, public, budget)
         return replace(task, rate=task.rate * self.counted)
 
 
@@ -155,7 +155,7 @@ class Thrifty(GroupRegression):
     """Asks twice what its groups' mode says, and pays once: the driver refuses what is beyond the allotment."""
 
     def steps(self, public, allot, rng):
-        task = self.task(public)
+        task = self.task(public, allot.promise)
         for _ in range(2):
             yield from ask(task.gradients(np.zeros(len(task.names))), allot.rho * 0.9)
         return (yield from GroupRegression.steps(self, public, allot, rng))

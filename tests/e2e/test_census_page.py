@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers import bureau
 from stratsynth import cli
 from stratsynth.census import acs, holdout, make
 from stratsynth.recipes.recipe import Recipe
@@ -86,3 +87,14 @@ def test_it_takes_at_most_twelve_commands():
 def test_the_recipe_is_one(tmp_path):
     (tmp_path / "recipe.toml").write_text(blocks("toml")[0], encoding="utf-8")
     assert Recipe.read(tmp_path / "recipe.toml").mechanism.name == "pooled"
+
+
+def test_the_folktables_program_runs(tmp_path, monkeypatch):
+    pytest.importorskip("folktables")
+    monkeypatch.chdir(tmp_path)
+    bureau.csv(tmp_path / "data" / "2018" / "1-Year" / "psam_p42.csv", 400, 2018)
+    [program] = [block for block in blocks("python") if "folktables" in block]
+    names = {}
+    exec(program.replace("128_000", "400").replace('"aim"', '"independent"'), names)  # noqa: S102 - the page is ours
+    assert names["features"].shape == (400, 16)
+    assert len(names["label"]) == len(names["group"]) == 400

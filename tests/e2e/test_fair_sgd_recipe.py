@@ -22,6 +22,7 @@ name = "fair_sgd"
 target = "D"
 features = ["G", "X", "C"]
 groups = ["G"]
+mitigation = "surrogate"
 iterations = 10
 sampling = 0.5
 
@@ -77,7 +78,7 @@ def test_a_network_is_planned_fitted_shown_and_verified(folder):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('groups = ["G"]', 'groups = ["G"]\nmitigation = "paper"', "clipping each row's gradient bounds nothing"),
+        ('"surrogate"', '"paper"', "clipping each row's gradient bounds nothing"),
         ('target = "D"', 'target = "Y"', "categorical"),
         ("sampling = 0.5", "sampling = 1.5", "sampling"),
         ("sampling = 0.5", 'sampling = 0.5\nmodel = "deep"', "network"),

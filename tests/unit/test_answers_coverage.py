@@ -24,10 +24,10 @@ def figures(level, fits=2_000, *, shared=False, known=1.0):
 
 
 def test_what_holds_as_often_as_it_says_is_reached_and_what_does_not_is_missed():
-    good = figures(0.95)["made: coverage at 95 % of noise, means, groups of under 100"]
+    good = figures(0.95)["made: coverage at 95 % of noise, rates, groups of under 100"]
     assert good.reached is True
     assert good.value == pytest.approx(95, abs=1)
-    assert figures(0.92)["made: coverage at 95 % of noise, means, groups of under 100"].reached is False
+    assert figures(0.92)["made: coverage at 95 % of noise, rates, groups of under 100"].reached is False
     assert figures(0.98)["made: coverage at 95 % of noise, counts of everybody"].reached is False
     assert figures(0.93)["made: coverage at 95 % of noise and sampling, counts of everybody"].reached is True
 
@@ -41,9 +41,9 @@ def test_intervals_of_one_fit_are_no_independent_trials():
 
 
 def test_few_intervals_are_not_judged_and_what_is_not_estimable_is_printed():
-    found = figures(0.95, fits=300, known=0.1)
-    assert found["made: coverage at 95 % of noise, means, groups of 1,000 and more"].reached is None
-    assert found["made: not estimable, means, groups of 1,000 and more"].value == pytest.approx(90, abs=5)
+    found = figures(0.95, fits=100, known=0.05)
+    assert found["made: coverage at 95 % of noise, rates, groups of 1,000 and more"].reached is None
+    assert found["made: not estimable, rates, groups of 1,000 and more"].value == pytest.approx(95, abs=4)
 
 
 def test_a_cell_compared_with_itself_is_in_no_class():

@@ -1,5 +1,6 @@
 """The chapter of a release's report that answers questions in the page."""
 
+import dataclasses
 import html
 import json
 import re
@@ -31,14 +32,44 @@ def release():
 
 def test_the_page_holds_the_answers_of_query(release):
     asked = {one["columns"]: one for one in data_of(page_of(release))}
-    assert set(asked) == {"SEX", "GROUP", "AGE", "WORK"}
+    assert set(asked) == {"SEX", "GROUP", "AGE", "AGE, as numbers", "WORK"}
     assert asked["WORK"]["levels"] == ["N", "yes", "no"]
-    found = {(statistic, group): rows for statistic, group, rows in asked["WORK"]["answers"]}
+    found = {(statistic, group): rows for statistic, group, rows, _ in asked["WORK"]["answers"]}
     query = release.query(["WORK"], by=["SEX", "GROUP"]).set_index(["SEX", "GROUP"])
     figures = ["estimate", "noise_low", "noise_high", "low", "high"]
     for row, (_, cell) in zip(found["count", "SEX 1, GROUP a"], query.loc["1", "a"].iterrows(), strict=True):
         assert row == pytest.approx([cell[name] for name in figures], rel=1e-4)
     assert ("rate", "everybody") in found
+
+
+def test_the_page_holds_means_and_quantiles_with_what_their_intervals_are(release):
+    (asked,) = (one for one in data_of(page_of(release)) if one["columns"] == "AGE, as numbers")
+    assert asked["levels"] == ["mean", "1st decile", "lower quartile", "median", "upper quartile", "9th decile"]
+    found = {group: (rows, note) for _, group, rows, note in asked["answers"]}
+    rows, note = found["SEX 1, GROUP a"]
+    figures = ["estimate", "noise_low", "noise_high", "low", "high"]
+    for place, statistic in ((0, "mean"), (3, "quantile")):
+        query = release.query(["AGE"], by=["SEX", "GROUP"], statistic=statistic).set_index(["SEX", "GROUP"])
+        assert rows[place] == pytest.approx(query.loc[("1", "a"), figures].tolist(), rel=1e-4)
+    assert "reach to the ends of their bins" in note
+    assert None in [value for row in found["SEX 1, GROUP b"][0] for value in row], "noise hides some of a few people"
+
+
+def test_the_page_has_bounds_where_strata_lack_a_table(release):
+    stratum, clique = (release.measurements[name].to_pylist() for name in ("stratum", "clique"))
+    kept = [not (s == "1|b" and c == "WORK") for s, c in zip(stratum, clique, strict=True)]
+    lacking = dataclasses.replace(release, measurements=release.measurements.filter(kept))
+    asked = {one["columns"]: one for one in data_of(page_of(lacking))}
+    found = {(statistic, group): (rows, note) for statistic, group, rows, note in asked["WORK"]["answers"]}
+    rows, note = found["count", "everybody"]
+    query = lacking.query(["WORK"])
+    assert set(query.status) == {"bounded"}
+    assert rows[1] == pytest.approx(
+        query.loc[1, ["estimate", "noise_low", "noise_high", "low", "high"]].tolist(), rel=1e-4
+    )
+    assert note.startswith("Bounds: some groups have no such table")
+    assert ("count", "SEX 1, GROUP b") not in found
+    assert found["count", "SEX 1, GROUP a"][1] == ""
 
 
 def test_releases_without_tables_have_no_such_chapter():

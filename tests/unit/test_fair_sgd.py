@@ -18,7 +18,7 @@ from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
 from stratsynth.questions.sums.clipping import GRID
 
-USUAL = {"target": "D", "features": ["G", "X", "C"], "groups": ["G"], "sampling": 1.0, "iterations": 40}
+USUAL = {"target": "D", "features": ["G", "X", "C"], "groups": ["G"], "mitigation": "surrogate", "iterations": 40}
 BUDGET = Budget(4, 1e-6)
 
 
@@ -27,7 +27,7 @@ def made(**settings):
 
 
 def task(size=1000, **settings):
-    return made(**settings).task(Public(SCHEMA, size, Neighbours.ADD_REMOVE))
+    return made(**settings).task(Public(SCHEMA, size, Neighbours.ADD_REMOVE), BUDGET)
 
 
 def told(values, sigma=1e-9):
@@ -53,12 +53,14 @@ def test_without_mitigation_it_is_gradient_descent():
     from stratsynth.questions import Gradients
 
     frame = people(500)
-    model, _ = exactly(made(mitigation="none", iterations=5, tail=0.0), frame, budget=BUDGET)
+    model, _ = exactly(made(mitigation="none", iterations=5, clip=1.0, tail=0.0), frame, budget=BUDGET)
     rows, design, theta = load_rows(SCHEMA, open_source(frame)), model.design, np.zeros(5)
+    direction = np.zeros(5)
     for _ in range(5):
         asked = np.rint(theta * 2**20) / 2**20
         (units,) = rows.sums([((), Gradients(design, "D", "logistic", asked[None], 1.0), 1.0)], None)[0]
-        theta = theta - 4 / design.most_features * units / GRID / 500
+        direction = 0.9 * direction + units / GRID / 500
+        theta = theta - 1.9 * 4 / design.most_features * direction
     assert np.allclose(model.theta, theta, atol=1e-9)
 
 
@@ -259,7 +261,10 @@ def test_settings_out_of_range_are_refused(change):
 def test_strata_of_its_own_groups_and_without_a_rate_are_refused():
     public = Public(SCHEMA, 100, Neighbours.ADD_REMOVE, frozenset({"G"}))
     with pytest.raises(Unsupported, match="no other group"):
-        made().task(replace(public, schema=SCHEMA))
+        made().task(replace(public, schema=SCHEMA), BUDGET)
     public = Public(SCHEMA, 100, Neighbours.ADD_REMOVE, frozenset({"AREA"}))
+    assert made().task(public, BUDGET).sampling == 1  # all records of a stratum, whatever its size
     with pytest.raises(Unsupported, match=r"sampling = 0\.05"):
-        made(sampling=None).task(public)
+        made(batch=50).task(public, BUDGET)
+    with pytest.raises(Unsupported, match=r"sampling = 0\.05"):
+        made(model="network", hidden=2).task(public, BUDGET)

@@ -94,5 +94,5 @@ def test_what_the_paper_prints_is_refused_before_anything_is_spent():
     with pytest.raises(UsageError, match="go together"):
         made().fit(x, y)
     with pytest.raises(Unsupported, match="needs groups"):
-        made(groups=None).fit(x, y)
+        made(groups=None, mitigation="surrogate").fit(x, y)
     assert clone(made()).get_params()["gamma1"] == 1.0

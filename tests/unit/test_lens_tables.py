@@ -206,6 +206,19 @@ def test_noise_by_the_sigmas_is_for_groups_that_are_asked_by_themselves():
     assert np.isfinite(found).tolist() == [True, True, False]
 
 
+def test_noise_of_clipped_sums_is_not_that_of_a_table():
+    """A sum of dollars stands beside the tables of a fit whose schema declares a clip."""
+    plain = Schema({"SEX": Categorical(("1", "2")), "PAY": Numeric(0, 90_000, bins=3)})
+    clipped = Schema({**plain.columns, "PAY": replace(plain.columns["PAY"], clip=50_000, sums=0.01)})
+    rng, found = np.random.default_rng(0), []
+    frame = pd.DataFrame({"SEX": rng.choice(["1", "2"], 900), "PAY": rng.integers(0, 90_000, 900)})
+    for schema in (plain, clipped):
+        prepared = prepare(make("independent", {}), schema, Budget(1, 1e-6), 900)
+        quiet = fit_internal(prepared, open_table(frame, schema=schema, declared_size=900), noise=False, seed=0)
+        found += tables.by_sigma(quiet, EncodedRows.read(frame, schema), (), ()).tolist()
+    assert found[1] == pytest.approx(found[0] / 0.99**0.5)
+
+
 RECIPE = """\
 [data]
 path = "people.csv"

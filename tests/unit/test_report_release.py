@@ -170,7 +170,14 @@ def test_hostile_labels_and_levels_are_shown_as_they_are():
 
 
 def test_what_unprotected_may_say_is_explained():
-    assert set(OF_THIS) == {"declared_size", "holdout_people", "group_counts", "row_count", UNDECLARED}
+    assert set(OF_THIS) == {
+        "declared_size",
+        "exact_totals",
+        "holdout_people",
+        "group_counts",
+        "row_count",
+        UNDECLARED,
+    }
 
 
 def test_eighteen_groups_and_twenty_columns_stay_below_two_megabytes():

@@ -82,11 +82,11 @@ def load(
     verdict = judge(header, names or (), year)
     _refuse(verdict, path, header)
     chosen = names or tuple(name for name in header if name in _known(year) or name in ALWAYS)
-    asked = [] if task is None else _conditions(task, year)
+    asked = [] if task is None else conditions(task, year)
     table = _read(wanted, path, header, (*chosen, *(name for name, _, _ in asked)))
     rows = table.num_rows
     for name, sign, value in asked:
-        table = table.filter(_meets(table.column(name), sign, value))
+        table = table.filter(meets(table.column(name), sign, value))
     table = table.select(list(chosen))
     write_table(table, out)
     return Loaded(path, rows, table.num_rows, chosen)
@@ -206,13 +206,13 @@ def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
         raise UsageError(f"census: {path} holds records of {min(other)}, not of {wanted.year}; get {wanted.url}")
 
 
-def _conditions(name: str, year: int) -> list[tuple[str, str, float]]:
+def conditions(name: str, year: int) -> list[tuple[str, str, float]]:
     """Return the conditions of the task `name` as (column, comparison such as ">", number), columns as of that year."""
     parts = (text.split() for text in task(name).keep)
     return [(in_year(column, year), sign, float(value)) for column, sign, value in parts]
 
 
-def _meets(column: Any, sign: str, value: float) -> Any:
+def meets(column: Any, sign: str, value: float) -> Any:
     """Return a mask of a column's rows that meet a comparison, `sign` and `value` such as `> 16`; False for null."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +12,11 @@ from stratsynth.checks import number
 from stratsynth.checks import path as given_path
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric
-from stratsynth.schema.weight import MOST, RowWeight
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from stratsynth.schema.weight import RowWeight
+from stratsynth.weights.cap import WeightCap
 
 WEIGHT = "PWGTP"
 """Column of weights: the number of people a record stands for."""
-LOST = 0.01
-"""Largest part of the public file's people beyond the largest weight that is chosen from it."""
 
 
 @dataclass(frozen=True)
@@ -30,32 +25,12 @@ class WeightFacts:
 
     name: str
     """Name of the file, with its year and state."""
-    records: int
-    people: int
-    """Sum of the weights."""
-    largest: int
-    chosen: int
-    """Smallest weight beyond which are at most LOST of the people, and at most what a schema may declare."""
-    lost: float
-    """Part of the people beyond it."""
-
-    @property
-    def mean(self) -> float:
-        """People over records."""
-        return self.people / self.records
-
-    def up_to(self, most: int) -> float:
-        """Return the mean, with the digits that matter, and at most the largest weight, as a schema asks."""
-        return min(float(f"{self.mean:.6g}"), float(most))
+    cap: WeightCap
 
     @property
     def note(self) -> str:
         """Sentence with the source of the largest weight and the mean, for the schema."""
-        return (
-            f"Weights count up to {self.chosen:,}: {100 * self.lost:.2g} % of the {self.people:,} people of "
-            f"{self.name} are beyond it, and its largest weight is {self.largest:,}. They are {self.records:,} records "
-            f"there: mean {self.mean:.4g}."
-        )
+        return self.cap.words(self.name)
 
 
 def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
@@ -83,23 +58,8 @@ def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
     weights, _ = values.floats(column, file.read([WEIGHT]).column(WEIGHT))
     if not weights.size or not np.isfinite(weights).all() or not (weights >= 0).all() or not weights.sum() > 0:
         raise UsageError(f"census: some records of {path.name} have no weight in the column {WEIGHT}.")
-    chosen = _smallest(weights)
-    people = int(np.rint(weights).sum())
-    lost = float((weights - chosen).clip(min=0).sum() / weights.sum())
     name = f"the public-use file of {known.span or own}{f', {state}' if state else ''}"
-    return WeightFacts(name, weights.size, people, int(weights.max()), chosen, lost)
-
-
-def _smallest(weights: NDArray[np.float64]) -> int:
-    """Return the smallest whole number up to MOST beyond which `weights` have at most LOST of the people; or MOST."""
-    low, high = 1, MOST
-    while low < high:
-        middle = (low + high) // 2
-        if (weights - middle).clip(min=0).sum() <= LOST * weights.sum():
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return WeightFacts(name, WeightCap.of(weights))
 
 
 def row_weight(most: int | None, mean: str | float | None, facts: WeightFacts | None) -> RowWeight:
@@ -113,7 +73,7 @@ def row_weight(most: int | None, mean: str | float | None, facts: WeightFacts | 
     Raises:
         UsageError: No mean, or no largest weight.
     """
-    chosen = most if most is not None or facts is None else facts.chosen
+    chosen = most if most is not None or facts is None else facts.cap.chosen
     if chosen is None:
         raise UsageError("census: a mean weight goes with the largest one, --weight MAX.")
     if mean is None and facts is None:
@@ -122,7 +82,7 @@ def row_weight(most: int | None, mean: str | float | None, facts: WeightFacts | 
             "a number or as PEOPLE/RECORDS of published totals; or give a public-use file of an earlier year with "
             "--weight-from."
         )
-    return RowWeight(chosen, WEIGHT, mean=_mean(mean) if mean is not None or facts is None else facts.up_to(chosen))
+    return RowWeight(chosen, WEIGHT, mean=_mean(mean) if mean is not None or facts is None else facts.cap.up_to(chosen))
 
 
 def _mean(text: str | float | None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,7 +27,7 @@ class Columns(Sum):
     """The vector of some numeric columns, (x - centre) / scale, clipped to a ball around zero.
 
     With one column, `norm` l1 and l2 are the same clipped sum, and COINPRESS needs its mean. A column
-    that declares a transform is summed on that scale: centre and scale are then in its unit.
+    that declares a transform is summed on that scale, unless `raw`: centre and scale are then in its unit.
     """
 
     columns: tuple[str, ...]
@@ -41,6 +41,8 @@ class Columns(Sum):
     """Norm of the clip: `l2` for Gaussian noise, `l1` for Laplace noise."""
     square: bool = False
     """True to square each coordinate before the vector is clipped, as for a variance."""
+    raw: bool = field(default=False, metadata={"digest": False})
+    """True to sum the numbers themselves where a column declares a transform; earlier versions had no such sums."""
 
     def check(self, schema: Schema) -> None:
         """Refuse columns not numeric in `schema`, centres not finite, scales, clip not above 0, unfit norm, lengths."""
@@ -64,7 +66,7 @@ class Columns(Sum):
         # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [
-                (_on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)
+                (self._on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)
                 for name, centre, scale in zip(self.columns, self.centre, self.scale, strict=True)
             ]
         )
@@ -74,11 +76,12 @@ class Columns(Sum):
 
     def replayed(self) -> Any:
         """Return a tuple for the journal key: all but centres and scales, which earlier answers may give."""
-        return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
+        return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square, *(("raw",) if self.raw else ())
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
         """True if (lower bound - centre) / scale of the first column in `schema` is >= `clip`; False with `square`."""
-        low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
+        column = cast("Numeric", schema.column(self.columns[0]))
+        low = column.lower if self.raw else bounds(column)[0]
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
 
     def counts_records(self, schema: Schema) -> bool:
@@ -87,8 +90,7 @@ class Columns(Sum):
         every = not column.missing and column.not_applicable is None
         return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)
 
-
-def _on_scale(column: Column, numbers: Floats) -> Floats:
-    """Return an array of the column's numbers mapped to the scale of its declared transform."""
-    assert isinstance(column, Numeric)  # noqa: S101 - the query's check
-    return forward(column, numbers)
+    def _on_scale(self, column: Column, numbers: Floats) -> Floats:
+        """Return an array of the column's numbers mapped to the scale of its declared transform, unless `raw`."""
+        assert isinstance(column, Numeric)  # noqa: S101 - the query's check
+        return numbers if self.raw else forward(column, numbers)

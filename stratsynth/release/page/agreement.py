@@ -86,7 +86,8 @@ def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) ->
     )
     left = (certificate.strata.groups or certificate.strata.cells) - test.statements
     left += any(c.what == DECLARED_SIZE and c.declared is not None for c in certificate.declared_and_measured)
-    uncounted = f"{several(left, 'more group')}: not counted, or impossible; shares unchanged. " if left > 0 else ""
+    unchanged = "" if certificate.benchmark is not None else "; shares unchanged"
+    uncounted = f"{several(left, 'more group')}: not counted, or impossible{unchanged}. " if left > 0 else ""
     return (
         "In records. Published: the declared share of the measured total. Measured: by least squares over all that "
         f"was counted, ± the standard deviation of its noise. {rows if drawn else ''}"

@@ -9,25 +9,32 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
 
-from stratsynth.answers.ask import tabulated
+from stratsynth.answers.ask import answers, tabulated
+from stratsynth.answers.assumed import assumed
+from stratsynth.answers.query import Query
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.progress import phase
 from stratsynth.report.page import Figure, Section
+from stratsynth.schema import Numeric
+from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from stratsynth.answers.intervals import Answer
     from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
 
 MOST = 6_000
 """Largest number of results in a page, about 60 bytes each."""
@@ -37,20 +44,39 @@ LEVEL = 0.95
 """Coverage of each interval."""
 LARGEST = 400
 """Largest number of cells of a table of two columns that is offered."""
+PARTS = {"1st decile": 0.1, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "9th decile": 0.9}
+"""Quantiles of numbers, by name."""
+NUMBER_NOTE = (
+    "Intervals of numbers reach to the ends of their bins, and hold at least as often; a mean has none where bins "
+    "leave it too much room."
+)
+BOUNDED_NOTE = (
+    "Bounds: some groups have no such table, and from none to all of their measured records may be in each row; the "
+    "intervals hold at least as often."
+)
+ASSUMED_NOTE = (
+    "Assumed: some groups have no such table, and are taken to have at most twice their declared records; the "
+    "intervals allow for all of these in each row."
+)
+Asked = tuple[str, str, list[list[float | None]], str]
+"""Statistic, name of the group, figures of each level, and note."""
 
 
-def page_squares(certificate: Certificate, measurements: pa.Table, schema: Schema) -> Squares | None:
+def page_squares(
+    certificate: Certificate, measurements: pa.Table, schema: Schema, laws: Mapping[str, Inside] | None = None
+) -> Squares | None:
     """Return the least squares that all numbers of a page come from; None where no table answers anything.
 
     Args:
         certificate: The certificate of the release.
         measurements: What measurements.parquet holds.
         schema: All columns.
+        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     if not of_tables(measurements).num_rows:
         return None
     try:
-        return Squares(read_tables(schema, certificate, measurements, _no_model))
+        return Squares(read_tables(schema, certificate, measurements, _no_model, laws))
     except StratsynthError:  # strata that cannot be added up
         return None
 
@@ -62,10 +88,11 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
         return None
     text = [
         (
-            "Choose what to ask. Every answer has two intervals that hold in 95 of 100 cases: one for the private "
-            "records themselves, which is what privacy cost, and a wider one for a population of which they would be a "
-            "simple random sample. How a survey drew them is in neither. Estimates may lie below 0: noise is not cut "
-            "off."
+            "Choose what to ask. Every answer has two intervals that hold in at least 95 of 100 cases: one for the "
+            "private records themselves, which is what privacy cost, and a wider one for a population of which they "
+            "would be a simple random sample. How a survey drew them is in neither. Estimates may lie below 0: noise "
+            "is not cut off. Intervals of numbers allow for their bins; where bins would leave too much room, there "
+            "is none."
         ),
         *conditions(certificate),
     ]
@@ -83,7 +110,10 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return dicts (`columns`, `levels`, `answers`) for each column and pair that `squares` answer, grouped by `by`."""
+    """Return a dict (`columns`, `levels`, `answers`) for each column, and pair measured together, that has answers.
+
+    Numeric columns have one more, whose levels are mean and quantiles.
+    """
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
         held |= {t.columns for t in leaf.tables}
@@ -94,14 +124,18 @@ def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[
     found, room = [], MOST
     with phase("writing the page", lambda: len(wanted)) as done:
         for columns in wanted:
-            one = list(_asked(squares, schema, columns, [name for name in by if name not in columns]))
+            groups = [name for name in by if name not in columns]
+            levels = [", ".join(cell) for cell in itertools.product(*(_named(schema, name) for name in columns))]
+            kinds = [{"columns": " x ".join(columns), "levels": levels, "answers": _asked(squares, columns, groups)}]
             if len(columns) > 1:  # no other answer needs it
                 squares.forget(columns)
-            size = sum(len(figures) for _, _, figures in one)
-            if one and size <= room:
-                room -= size
-                levels = [", ".join(cell) for cell in itertools.product(*(_named(schema, name) for name in columns))]
-                found.append({"columns": " x ".join(columns), "levels": levels, "answers": one})
+            elif isinstance(column := schema.column(columns[0]), Numeric) and not isinstance(column, Temporal):
+                kinds.append(_of_numbers(squares, columns[0], column, groups))
+            for one in kinds:
+                size = sum(len(figures) for _, _, figures, _ in one["answers"])
+                if one["answers"] and size <= room:
+                    room -= size
+                    found.append(one)
             done()
     return found
 
@@ -112,25 +146,78 @@ def _named(schema: Schema, name: str) -> list[str]:
     return [f"{level} ({labels[level]})" if level in labels else level for level in schema.levels(name)]
 
 
-def _asked(
-    squares: Squares, schema: Schema, columns: tuple[str, ...], by: Sequence[str]
-) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """Yield (statistic, group's name, [estimate, two intervals' ends] of each level) for `columns`, from `squares`.
+def _asked(squares: Squares, columns: tuple[str, ...], by: Sequence[str]) -> list[Asked]:
+    """Return what is answered on counts and rates of `columns`, for everybody and each crossed level of `by`.
 
-    Groups are everybody and, by `by`, each crossed level; one with an unknown figure is left out.
+    A group with an unknown figure is left out.
     """
+    schema, found = squares.tables.schema, []
+    for groups, named in _groups(squares, by, schema.cells(columns)):
+        for statistic, answer in zip(("count", "rate"), tabulated(squares, columns, groups, LEVEL), strict=True):
+            filled, notes = answer, [""] * len(answer.estimate)
+            if not groups:  # a group that lacks a table has no bounds of its own
+                filled, notes = _with_bounds(squares, Query(columns, statistic=statistic, level=LEVEL), answer)
+            for i, name in enumerate(named):
+                part = slice(i * schema.cells(columns), (i + 1) * schema.cells(columns))
+                rows = _figures(filled.take(part))
+                if all(value is not None for row in rows for value in row):
+                    note = next((said for said in notes[part] if said), "")
+                    found.append((statistic, name, rows, note))
+    return found
+
+
+def _with_bounds(squares: Squares, query: Query, answer: Answer) -> tuple[Answer, list[str]]:
+    """Return an answer with bounds in cells where strata lack a table, and notes on these cells."""
+    unknown = ~np.isfinite(answer.estimate) & ~answer.measured
+    other = assumed(squares, query) if unknown.any() else None
+    if other is None:
+        return answer, [""] * len(unknown)
+    notes = [ASSUMED_NOTE if not bounded else BOUNDED_NOTE for bounded in other.bounded]
+    return answer.where(unknown, other), [note if here else "" for note, here in zip(notes, unknown, strict=True)]
+
+
+def _of_numbers(squares: Squares, name: str, column: Numeric, by: Sequence[str]) -> dict[str, Any]:
+    """Return what is answered on mean and quantiles of a numeric column, for everybody and each crossed level of `by`.
+
+    Figures that have no interval are None; a group without any is left out.
+    """
+    found, clip = [], column.clip
+    cut = clip is not None and clip < column.upper and any(each.column == name for each in squares.tables.sums)
+    for groups, named in _groups(squares, by, len(PARTS) * len(column.extents)):
+        mean, *parts = answers(
+            squares,
+            [
+                Query([name], {}, groups, "mean", LEVEL),
+                *(Query([name], {}, groups, "quantile", LEVEL, part) for part in PARTS.values()),
+            ],
+        )
+        for i, group in enumerate(named):
+            one = mean.take(slice(i, i + 1))
+            rows = [*_figures(one), *(_figures(part.take(slice(i, i + 1)))[0] for part in parts)]
+            if any(value is not None for row in rows for value in row):
+                above = float(one.above[0])
+                said = f" Numbers above the clip raise the mean by 0 to {above:,.4g}." if above > 0 else ""
+                found.append(("number", group, rows, f"{NUMBER_NOTE}{said}"))
+    mean_of = f"mean of min({name}, {clip:,})" if cut else "mean"
+    return {"columns": f"{name}, as numbers", "levels": [mean_of, *PARTS], "answers": found}
+
+
+def _groups(squares: Squares, by: Sequence[str], size: int) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Yield everybody, then the columns `by`, each with the names of its groups; not where there are too many."""
+    schema = squares.tables.schema
     for groups in ((), tuple(by)) if by else ((),):
         named = [
             ", ".join(f"{name} {level}" for name, level in zip(groups, cell, strict=True)) or "everybody"
             for cell in itertools.product(*(schema.levels(name) for name in groups))
         ]
-        number = len(named) * schema.cells(columns)
-        if number > MOST or number * len(squares.tables.leaves) > MOST_SUMMED:
-            continue
-        for statistic, answer in zip(("count", "rate"), tabulated(squares, columns, groups, LEVEL), strict=True):
-            figures = np.stack(
-                [answer.estimate, answer.noise_low, answer.noise_high, answer.low, answer.high], axis=1
-            ).reshape(len(named), -1, 5)
-            for name, part in zip(named, figures, strict=True):
-                if np.isfinite(part).all():
-                    yield statistic, name, [[float(f"{value:.5g}") for value in row] for row in part]
+        number = len(named) * size
+        if number <= MOST and number * len(squares.tables.leaves) <= MOST_SUMMED:
+            yield groups, named
+
+
+def _figures(answer: Answer) -> list[list[float | None]]:
+    """Return estimate and both intervals' ends of each cell, to five digits; None for what is unknown."""
+    parts = (answer.estimate, answer.noise_low, answer.noise_high, answer.low, answer.high)
+    return [
+        [float(f"{value:.5g}") if math.isfinite(value) else None for value in row] for row in np.stack(parts, axis=1)
+    ]

@@ -17,6 +17,7 @@ from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
 from stratsynth.release.page.agreement import agreement_figure
 from stratsynth.release.page.ask import ask, page_squares
+from stratsynth.release.page.benchmark import benchmark_figures
 from stratsynth.release.page.measured import (
     EVERYBODY,
     GroupSize,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
 
 CLAIMED = "The guarantee rests in part on a claim of other people's, as stated above."
 TABLES = 100
@@ -49,6 +51,7 @@ def release_page(
     *,
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
+    laws: Mapping[str, Inside] | None = None,
 ) -> Page:
     """Return the Page of report.html.
 
@@ -61,9 +64,10 @@ def release_page(
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
+        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     certificate = Certificate.from_dict(record)
-    squares = page_squares(certificate, measurements, schema)
+    squares = page_squares(certificate, measurements, schema, laws)
     asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
     estimates, squares = None if squares is None else sizes_by(squares), None
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
@@ -75,7 +79,11 @@ def release_page(
             "groups",
             "The groups",
             facts=list(words.group_facts(certificate, names.group)),
-            figures=[*([] if compared is None else [compared]), *([_sizes(sized, names)] if sized else [])],
+            figures=[
+                *benchmark_figures(certificate),
+                *([] if compared is None else [compared]),
+                *([_sizes(sized, names)] if sized else []),
+            ],
         ),
         *([] if asked is None else [asked]),
         *own,

@@ -40,6 +40,10 @@ def _sentences(each: InsideStated) -> list[str]:
         said.append(f"Of {each.column}, numbers are drawn by the declared shape, {each.shape}, within bins.")
     if each.prior:
         said.append(f"In {several(each.prior, 'bin')} they are drawn as the prior's rows have them.")
+    if each.places:
+        said.append(f"In {several(each.places, 'bin')} their mean place follows noisy sums of everybody's.")
+    if each.heaps:
+        said.append(f"In {several(each.heaps, 'bin')} multiples are drawn as often as noisy numbers have them.")
     if each.rounded:
         said.append("They are multiples of declared units.")
     return said

@@ -13,6 +13,7 @@ from stratsynth.errors import ReleaseError
 from stratsynth.release import limits
 from stratsynth.release.page import words
 from stratsynth.release.page.agreement import agreement_figure
+from stratsynth.release.page.benchmark import benchmark_figures
 from stratsynth.release.page.words import Fact
 from stratsynth.report import text
 from stratsynth.report.numbers import several
@@ -66,7 +67,7 @@ def certificate_page(
     unprotected = listed or list(limits.limits(certificate).items())
     names = [("Not protected", "; ".join(about[:1].lower() + about[1:] for about in limits.limits(certificate)))]
     agreement = None if brief else agreement_figure(certificate)
-    compared = [] if agreement is None else [agreement]
+    compared = [*([] if agreement is None else [agreement]), *([] if brief else benchmark_figures(certificate))]
     return Page(
         title,
         warnings=words.warnings(certificate),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stratsynth.certificate import Certificate, FirstQuestionStated, Title
+from stratsynth.certificate import BenchmarkStated, Certificate, FirstQuestionStated, Title
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
@@ -19,6 +19,7 @@ from stratsynth.release.coverage import coverage_line
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page.inside import inside_line
+from stratsynth.release.page.sums import sums_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
 
@@ -309,6 +310,26 @@ def first_words(first: FirstQuestionStated) -> str:
     )
 
 
+def benchmark_words(stated: BenchmarkStated) -> str:
+    """Return sentences on the published totals that rows were raked to, and on what it took."""
+    tables = "; ".join(
+        f"{' x '.join(t.columns)} ({t.citation}{'' if t.year is None else f', {t.year}'}"
+        f"{'; EXACT totals of the private rows, not protected' if t.exact else ''})"
+        for t in stated.tables
+    )
+    trimmed = (
+        f"{several(stated.trimmed, 'combination')} of cells, {stated.trimmed_share:.2%} of the rows, would need more "
+        f"than {stated.most:g} times, and are trimmed to that"
+        if stated.trimmed
+        else f"no row needs more than {stated.most:g} times, so that nothing is trimmed"
+    )
+    return (
+        f"Raked to {several(len(stated.tables), 'table')} of published totals: {tables}. A row counts up to "
+        f"{stated.largest:.3g} times what the fitted model gives it; {trimmed}. Kish efficiency "
+        f"{stated.efficiency:.1%}. Answers of queries stay those of the measurements."
+    )
+
+
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
     """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
@@ -319,7 +340,9 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
     yield "Their shares", weights(certificate)
     if measured := measured_line(certificate):
         yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}."
-    if found.by and certificate.weights.groups == MEASURED:
+    if (stated := certificate.benchmark) is not None:
+        yield "Rows", benchmark_words(stated)
+    elif found.by and certificate.weights.groups == MEASURED:
         yield "Rows of each", "As many as the measured sizes say, not the shares; sizes below 0 by noise have none."
     if (first := certificate.first_question) is not None:
         yield "First question", first_words(first)
@@ -351,4 +374,6 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
     yield "Schema", f"Its stated source: {schema.origin}{reviewed}. sha256 {schema.sha256}"
     yield from (("Code list", f"{described(each.to_dict())}.") for each in certificate.code_lists)
+    if certificate.sums is not None:
+        yield "Clipped sums", sums_line(certificate.sums)
     yield from (("Within bins", inside_line(each)) for each in certificate.inside)

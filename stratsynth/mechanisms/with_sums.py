@@ -1,0 +1,220 @@
+"""A mechanism for rows with questions about numbers beside its own: clipped sums, places within bins and multiples.
+
+The wrapping program asks them first, of everybody and, of clipped sums, of the strata that are large enough; then it
+runs the mechanism's program with what they leave of the amount, and returns its model. So charges, strata side by side,
+journal, resumption, plan and rehearsal are those of any program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stratsynth.accounting.budget import Allotment, Budget, Currency, less
+from stratsynth.errors import Unsupported
+from stratsynth.mechanisms.bin_sums import BinSum, BinSums, bin_sums, declares_bin_sums, why_no_bin_sums
+from stratsynth.mechanisms.clipped_sums import (
+    OFF,
+    PAID,
+    ClippedSums,
+    ask_totals,
+    clipped_columns,
+    clipped_sums,
+    declares_clip,
+    parts_of,
+    share_of,
+)
+from stratsynth.mechanisms.contract import Mechanism, Public, once
+from stratsynth.models.base import Returns
+from stratsynth.questions import Program, Question, Split, Total, split, total
+from stratsynth.strata import within
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.layout.layout import Layout
+    from stratsynth.strata import Stratum
+
+
+@dataclass(frozen=True)
+class WithSums(Mechanism[Any]):
+    """A mechanism for rows that has a part of its amount taken for sums of numbers, and returns the same model."""
+
+    mechanism: Mechanism[Any]
+    """Mechanism that makes the rows."""
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism inside."""
+        return self.mechanism.name
+
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """Set of the question classes of the mechanism inside, and `Total`."""
+        return self.mechanism.needs | {Total}
+
+    returns: ClassVar[Returns] = Returns.ROWS
+
+    @property
+    def adaptive(self) -> bool:
+        """True if the kinds or prices of the mechanism's own questions depend on answers."""
+        return self.mechanism.adaptive
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """Names of the inner mechanism's disclosures without noise."""
+        return self.mechanism.unprotected
+
+    @property
+    def takes_row_count(self) -> bool:
+        """True if the mechanism inside takes the exact number of rows for public."""
+        return self.mechanism.takes_row_count
+
+    @property
+    def takes_prior(self) -> bool:
+        """True if the mechanism inside starts from a prior."""
+        return self.mechanism.takes_prior
+
+    @property
+    def takes_known(self) -> bool:
+        """True if the mechanism inside takes known tables for exact."""
+        return self.mechanism.takes_known
+
+    @property
+    def public_rows_only(self) -> bool:
+        """True if the mechanism inside is for rows declared public only."""
+        return self.mechanism.public_rows_only
+
+    @property
+    def title(self) -> str:
+        """Title of the mechanism inside, on pages and in ledgers."""
+        return self.mechanism.title
+
+    @property
+    def fitted(self) -> Mechanism[Any]:
+        """Mechanism that the certificate describes: the one that makes the rows."""
+        return self.mechanism.fitted
+
+    def relative(self, epsilon: float) -> WithSums:
+        """Return a copy in which the inner mechanism's epsilons are fractions of `epsilon`."""
+        return replace(self, mechanism=self.mechanism.relative(epsilon))
+
+    def strata(self, public: Public, budget: Budget) -> Layout | None:
+        """Return the inner mechanism's layout, of which it is no longer true that strata alone are asked."""
+        layout = self.mechanism.strata(public, budget)
+        if layout is None or not layout.only_strata:
+            return layout
+        return public.keep((id(layout), "everybody too"), lambda: (replace(layout, only_strata=False), layout))[0]
+
+    def drawn(self, public: Public, budget: Budget) -> Layout | None:
+        """Return the layout of the groups by whose shares the inner mechanism draws rows."""
+        return self.mechanism.drawn(public, budget)
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """Return the inner mechanism's allotment, of which it gets what the sums leave."""
+        return self.mechanism.price(public, budget)
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """Return a program that asks the sums, and then runs the inner mechanism's with the rest."""
+        yield from self._ask(public, allot)
+        return (yield from self.mechanism.steps(public, self._rest(public, allot), rng))
+
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """Return a program that asks the sums, and then the inner mechanism's rehearsal with the rest."""
+        yield from self._ask(public, allot)
+        return (yield from self.mechanism.rehearsal(public, self._rest(public, allot), rng))
+
+    @once
+    def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
+        """Return the clipped sums with their prices, noise and strata; None where none are asked."""
+        if not asks_clipped(public):
+            return None
+        return clipped_sums(public, allot, self.strata(public, allot.promise), self._parts(public, allot))
+
+    @once
+    def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
+        """Return the questions about numbers within bins, with prices and noise; empty where none are asked."""
+        least = min(self._parts(public, allot).values(), default=1.0)
+        return bin_sums(public.schema, public.size, allot, public.neighbours, least)
+
+    def _parts(self, public: Public, allot: Allotment) -> dict[Stratum, float]:
+        """Return the part of the amount that each stratum has; empty where the mechanism asks no strata."""
+        layout = self.strata(public, allot.promise)
+        return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
+
+    def _rest(self, public: Public, allot: Allotment) -> Allotment:
+        """Return the mechanism's allotment: the whole, less what a record of a stratum with all of it pays for sums."""
+        least = min(self._parts(public, allot).values(), default=1.0)
+        inside = math.fsum(one.price for one in self.bin_sums(public, allot)) / least
+        clipped = share_of(public.schema) * allot.amount if asks_clipped(public) else 0.0
+        return replace(allot, amount=less(less(allot.amount, clipped), inside))
+
+    def _ask(self, public: Public, allot: Allotment) -> Program[None]:
+        """Ask everybody's sums, one after another, then the clipped sums of all large strata at once."""
+        sums, layout = self.sums(public, allot), self.strata(public, allot.promise)
+        if sums is not None:
+            yield from ask_totals(public.schema, sums, sums.everybody)
+        for one in self.bin_sums(public, allot):
+            pure = allot.currency == Currency.PURE
+            yield from total(one.query, epsilon=one.price) if pure else total(one.query, rho=one.price)
+        if sums is not None and sums.strata and layout is not None:
+            large = [stratum for stratum in layout.strata if stratum.label in sums.strata]
+            yield from split({s: ask_totals(within(public.schema, (s,)), sums, sums.strata[s.label]) for s in large})
+
+
+def asks_clipped(public: Public) -> bool:
+    """True if a column declares a clip, and its sums are not switched off."""
+    return bool(clipped_columns(public.schema)) and share_of(public.schema) > 0
+
+
+def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Mechanism[Any]:
+    """Return the mechanism with the sums that a schema's columns declare; itself where none are asked."""
+    if mechanism.returns != Returns.ROWS or allot.currency not in PAID:
+        return mechanism
+    inside = declares_bin_sums(public.schema) and not why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
+    return WithSums(mechanism) if inside or asks_clipped(public) else mechanism
+
+
+def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
+    """Return the mechanism inside, if this one asks sums beside it; otherwise itself."""
+    return mechanism.mechanism if isinstance(mechanism, WithSums) else mechanism
+
+
+def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ClippedSums | None:
+    """Return the clipped sums of a fit, or the reason why it has none; None without a clip, and without rows."""
+    if mechanism.returns != Returns.ROWS or not declares_clip(public.schema):
+        return None
+    if isinstance(mechanism, WithSums) and (asked := mechanism.sums(public, allot)) is not None:
+        return asked
+    return ClippedSums(why_not=_unpaid(mechanism, allot) or OFF)
+
+
+def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
+    """Return a fit's questions about numbers within bins, or why it asks none; None where none is declared."""
+    if mechanism.returns != Returns.ROWS or not declares_bin_sums(public.schema):
+        return None
+    if isinstance(mechanism, WithSums) and (asked := mechanism.bin_sums(public, allot)):
+        return BinSums(asked, public.size)
+    why = why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
+    return BinSums(why_not=_unpaid(mechanism, allot) or why)
+
+
+def _unpaid(mechanism: Mechanism[Any], allot: Allotment) -> str:
+    """Return the reason why no sum beside the mechanism's questions has a price; empty if it has."""
+    paid = allot.currency in PAID
+    return "" if paid else f"{mechanism.name} spends in {allot.currency}, in which no sum beside its own has a price"
+
+
+def check_sums_served(mechanism: Mechanism[Any], reads: Iterable[str]) -> None:
+    """Refuse sums of rows that a backend with these reads cannot add up.
+
+    Raises:
+        Unsupported: With the remedy, which is to switch them off.
+    """
+    if isinstance(mechanism, WithSums) and not Total.reads <= frozenset(reads):
+        raise Unsupported(
+            "the schema declares clip, places or heaps, and these rows answer no sums: set sums = 0 in each column "
+            'with a clip, and leave places and heaps out, or take engine = "memory", which needs memory for all rows.'
+        )

@@ -1,0 +1,25 @@
+"""Clipped sums in words, for readers of a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stratsynth.report.numbers import several
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import SumsStated
+
+
+def sums_line(sums: SumsStated) -> str:
+    """Return a paragraph on the clipped sums of a release: of what, of whom, with what noise; or why there are none."""
+    if not sums.asked:
+        return f"None: {sums.why}."
+    of = f"everybody and of {several(len(sums.strata), 'group')}" if sums.strata else "everybody"
+    columns = "; ".join(
+        f"of {one.column}, numbers above {one.clip:,.10g} counting as that, with noise of {one.noise_sd:,.3g}"
+        for one in sums.columns
+    )
+    return (
+        f"For {100 * (sums.share or 0):g} % of the budget, of {of}: {columns} (a standard deviation, for everybody). "
+        "They are in measurements.parquet, and means of these columns can rest on them."
+    )

@@ -1,0 +1,227 @@
+"""Check that sums of numbers were asked with the bounds, prices and noise that a certificate states."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.budget import PRICED, Currency
+from stratsynth.accounting.charges import POWER
+from stratsynth.mechanisms.bin_sums import HEAPS, SHARE_OF_COLUMNS
+from stratsynth.mechanisms.clipped_sums import NORMAL_95, PAID, clipped_columns, share_of
+from stratsynth.release.consistency import TOLERANCE, Stated
+from stratsynth.release.measurements import opened_measurements
+from stratsynth.release.page.measured import named_path
+from stratsynth.schema import Numeric, Schema
+from stratsynth.strata import label
+from stratsynth.verifying.noise import CLIPS
+from stratsynth.verifying.verdict import Notes
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.charges import Charge
+    from stratsynth.certificate import BinSumStated, Certificate, SumsStated
+
+WITHIN = "within bins"
+"""Name of a sum within bins in its description."""
+Described = tuple[Any, ...]
+"""Column and settings of a sum, as its description in measurements.parquet gives them."""
+
+
+@dataclass(frozen=True)
+class ListedSum:
+    """A sum that a certificate lists, in one group, with what follows from its bounds and price."""
+
+    group: str
+    moved: float
+    """Largest movement by one row more or fewer."""
+    exchange: float
+    """Largest movement by one row exchanged, in these."""
+    price: float
+    """Price of one row."""
+    described: Described
+
+    def noise(self, stated: Stated) -> float:
+        """Return the standard deviation of the noise that the price pays for."""
+        reach = self.moved * (1.0 if stated.budget.neighbours.priced == PRICED[0] else self.exchange)
+        if stated.allot.currency == Currency.ZCDP:
+            return reach / math.sqrt(2 * self.price)
+        return math.sqrt(2) * reach / self.price
+
+    def pays(self, charge: Charge, stated: Stated) -> bool:
+        """True if a charge has the sensitivities, price and noise of this sum, for a unit of its rows."""
+        rows = stated.budget.rows
+        moved = [rows * self.moved, rows * self.moved * self.exchange]
+        wanted = [*moved, self.price * rows ** POWER[stated.allot.currency], self.noise(stated)]
+        found = [*(charge.sensitivity[notion] for notion in PRICED), charge.amount, _noise(charge)]
+        return all(map(_close, wanted, found))
+
+
+def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
+    """Recompute bounds, prices and noise of the sums that a certificate lists; add the outcome to `notes`."""
+    clipped, inside = certificate.sums, certificate.bin_sums
+    if clipped is None and inside is None:
+        return
+    schema, found = Schema.from_toml(folder / "model" / "schema.toml"), list[str]()
+    listed = list[ListedSum]()
+    if clipped is not None and clipped.asked:
+        found += [*_bounds(clipped, schema), *_share(clipped, schema, stated)]
+        listed += _clipped(clipped, schema)
+    if inside is not None and inside.asked:
+        found += _within(inside.questions, schema, stated)
+        listed += [_inside(one, schema, stated) for one in inside.questions]
+    if stated.allot.currency in PAID:
+        held = _published(folder)
+        own = {group: sums.pop((), 0) for group, sums in held.items()}
+        found += [*_charged(certificate, listed, stated, own), *_stated_noise(certificate, listed, stated)]
+        found += _released(listed, held)
+        if any(own.values()):
+            notes.unchecked.append(f"that sums of the mechanism's own {CLIPS}")
+    notes.findings += found
+    if listed and not found:
+        notes.checked.append(
+            "Sums of numbers have the bounds of the schema and were charged for them: half the width of [lower, clip], "
+            "or 1 of a number within its bin, times the largest weight, moves a sum."
+        )
+
+
+def _clipped(section: SumsStated, schema: Schema) -> Iterator[ListedSum]:
+    """Yield the clipped sums of everybody and of each listed stratum, but of columns that define it."""
+    for group, price in {"": _price(section), **section.strata}.items():
+        for one in section.columns:
+            half, each = (one.clip - one.lower) / 2, price / len(section.columns)
+            described = ("columns", one.column, one.middle, half)
+            yield ListedSum(group, half * schema.row_weight.most, 2.0, each, described)
+
+
+def _inside(one: BinSumStated, schema: Schema, stated: Stated) -> ListedSum:
+    """Return the question about one column's numbers within its bins."""
+    exchange = math.sqrt(2) if one.multiples and stated.allot.currency == Currency.ZCDP else 2.0
+    described = (WITHIN, one.column, *one.multiples)
+    return ListedSum("", float(schema.row_weight.most), exchange, _price(one), described)
+
+
+def _bounds(section: SumsStated, schema: Schema) -> list[str]:
+    """Return sentences on columns whose stated bounds or middles are not those of the schema."""
+    wanted = {one.column: (one.lower, one.clip, one.middle) for one in clipped_columns(schema)}
+    if {one.column: (one.lower, one.clip, one.middle) for one in section.columns} == wanted:
+        return []
+    return ["certificate.json states clipped sums of other columns or bounds than its schema."]
+
+
+def _share(section: SumsStated, schema: Schema, stated: Stated) -> list[str]:
+    """Return a sentence if the sums of one record cost more than the stated share, or it is not the schema's."""
+    most = max(section.strata.values(), default=0.0) + _price(section)
+    if section.share == share_of(schema) and most <= _row(stated) * (section.share or 0.0) * (1 + TOLERANCE):
+        return []
+    return [f"certificate.json states clipped sums for {section.share} of its amount, which is not what they cost."]
+
+
+def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated) -> list[str]:
+    """Return sentences on questions about bins that the schema does not declare, or that cost more than their part."""
+    own, found = _row(stated) * SHARE_OF_COLUMNS / len(schema.names), list[str]()
+    for one in questions:
+        column = schema.columns.get(one.column)
+        if not isinstance(column, Numeric) or one.multiples not in ((), column.heaps):
+            found.append(f"certificate.json states a sum within bins of {one.column} that its schema does not declare.")
+        elif not _price(one) <= own * (HEAPS if one.multiples else column.places) * (1 + TOLERANCE):
+            found.append(f"The sum within bins of {one.column} cost more than its part.")
+    return found
+
+
+def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, own: Mapping[str, int]) -> list[str]:
+    """Return sentences on groups whose charged sums are not those that are listed, and so many of the mechanism's."""
+    charges: dict[str, list[Charge]] = {}
+    for charge in stated.spending.charges:
+        if charge.kind == "total":
+            charges.setdefault(label(named_path(charge.path, certificate)), []).extend([charge] * charge.times)
+    unpaid = set()
+    for one in listed:
+        here = charges.get(one.group, [])
+        mine = next((place for place, charge in enumerate(here) if one.pays(charge, stated)), None)
+        if mine is not None:
+            here.pop(mine)
+        elif not one.group or one.group not in charges:  # a column that defines a stratum has no sum there
+            unpaid.add(one.group)
+    wrong = sorted(unpaid.union(group for group, left in charges.items() if len(left) != own.get(group, 0)))
+    return [
+        f"The clipped sums, or others of numbers, in {g or 'the whole table'} were charged otherwise." for g in wrong
+    ]
+
+
+def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Stated) -> list[str]:
+    """Return sentences on stated noise, or half widths, that do not follow from bounds and prices."""
+    clipped, inside, found = certificate.sums, certificate.bin_sums, list[str]()
+    noise = {
+        one.described if one.described[0] == WITHIN else one.described[:2]: one.noise(stated)
+        for one in listed
+        if not one.group
+    }
+    columns, declared = ((), 0) if clipped is None else (clipped.columns, clipped.declared or 0)
+    for one in columns:
+        sd = noise["columns", one.column]
+        if not _close(one.noise_sd, sd):
+            found.append(f"The noise of the clipped sum of {one.column} is not the one that was paid for.")
+        if one.half_width is not None and not _close(one.half_width * declared, NORMAL_95 * sd):
+            found.append(f"The half width by the clipped sum of {one.column} does not follow from its noise.")
+    for each in () if inside is None else inside.questions:
+        if not _close(each.noise_sd, noise[WITHIN, each.column, *each.multiples]):
+            found.append(f"The noise of the sum within bins of {each.column} is not the one that was paid for.")
+    return found
+
+
+def _published(folder: Path) -> dict[str, Counter[Described]]:
+    """Return the sums in measurements.parquet by group; those of the mechanism's own as the empty tuple."""
+    found: dict[str, Counter[Described]] = {}
+    with opened_measurements(folder) as file:
+        columns = ["stratum", "cell", "sum"] if "sum" in file.schema_arrow.names else []
+        for batch in file.iter_batches(columns=columns, use_threads=False) if columns else ():
+            for group, cell, text in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
+                if text and not cell:
+                    found.setdefault(group, Counter())[_described(json.loads(text))] += 1
+    return found
+
+
+def _released(listed: list[ListedSum], held: Mapping[str, Counter[Described]]) -> list[str]:
+    """Return a sentence if measurements.parquet lacks a listed sum of everybody, or has others of numbers."""
+    wanted: dict[str, Counter[Described]] = {"": Counter()}
+    for one in listed:
+        wanted.setdefault(one.group, Counter())[one.described] += 1
+    found = {group: sums for group, sums in held.items() if sums}
+    same = {"", *found} == set(wanted) and found.get("", Counter()) == wanted[""]
+    if same and not any(found[group] - wanted[group] for group in found):
+        return []
+    return ["measurements.parquet has other clipped sums, or others of numbers, than certificate.json lists."]
+
+
+def _described(said: Any) -> Described:
+    """Return column and settings of a published sum's description; empty if it is none of numbers."""
+    if said.get("sum") == WITHIN:
+        return WITHIN, said["target"], *said["multiples"]
+    plain = said.get("sum") == "columns" and said.get("raw") is True and said.get("square") is False
+    if not plain or len(said["columns"]) != 1 or said["scale"] != [1.0]:
+        return ()
+    return "columns", said["columns"][0], said["centre"][0], said["clip"]
+
+
+def _row(stated: Stated) -> float:
+    """Return the reserved amount of one row, the first question's part included."""
+    return float(stated.allot.amount / stated.budget.rows ** POWER[stated.allot.currency])
+
+
+def _price(section: SumsStated | BinSumStated) -> float:
+    price: float = section.rho or section.epsilon or 0.0
+    return price
+
+
+def _noise(charge: Charge) -> float:
+    details: Any = charge.details
+    return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=TOLERANCE)
