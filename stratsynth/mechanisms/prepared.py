@@ -230,7 +230,9 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 
 
 def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
-    """Refuse mechanism `name` if questions it `needs` cannot be answered by a backend's `reads`, with a remedy.
+    """Refuse mechanism `name` if a kind of question it `needs` reads more than a backend's `reads` name, with a remedy.
+
+    `needs` are classes of questions; `reads` are names, of `tables`, `sums`, `columns` and `frame`.
 
     Raises:
         Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.
