@@ -30,6 +30,7 @@ NAMES = (
     "strata",
     "first",
     "design",
+    "ordered",
     "fair",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
@@ -69,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
         "--base",
         choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"),
         default="mst",
-        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known: the mechanism, or all of them",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known, ordered: the mechanism, or all of "
+        "them",
     )
     parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
@@ -78,13 +80,13 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, census --only numbers: instead of the usual",
+        help="pooled, prior, frames, fair, ordered, census --only numbers: instead of the usual",
     )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, fair, answers, intervals, design, frames, census --only numbers: "
+        help="pooled, prior, predict, first, ordered, fair, answers, intervals, design, frames, census --only numbers: "
         "repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
@@ -106,7 +108,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'; fair")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV); fair")
-    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames, first: CSV or Parquet besides")
+    parser.add_argument(
+        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered: CSV or Parquet besides"
+    )
     parser.add_argument(
         "--millions",
         type=int,
@@ -189,6 +193,12 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
         "design": {"seeds": seeds},
+        "ordered": {
+            "tables": arguments.tables,
+            "base": arguments.base,
+            "seeds": seeds,
+            **epsilons,
+        },
         "fair": {
             "seeds": arguments.seeds or 3,
             "rows": arguments.rows,

@@ -75,7 +75,7 @@ def settle(
     if mechanism.returns != Returns.ROWS:
         return schema, ()
     layout, of_strata = mechanism.drawn(public, budget), mechanism.strata(public, budget) is not None
-    size, noise = _size(public, layout), _noise(allot, len(schema.names), schema)
+    size, noise = records_of(public, layout), noise_of(allot, len(schema.names), schema)
     defining = set() if layout is None else {*layout.by, *(name for family in layout.families for name in family)}
     found = []
     for name, column in named.items():
@@ -86,7 +86,7 @@ def settle(
     return schema, tuple(found)
 
 
-def _size(public: Public, layout: Layout | None) -> float | None:
+def records_of(public: Public, layout: Layout | None) -> float | None:
     """Return the public number of records of all, or if the layout's strata alone are asked, a median one's; or None.
 
     Half of all records are in strata at least as large.
@@ -101,7 +101,7 @@ def _size(public: Public, layout: Layout | None) -> float | None:
     return public.size * sizes[0]
 
 
-def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
+def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
     """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
 
     With weights of rows, sizes are of their total, and noise covers the largest weight.

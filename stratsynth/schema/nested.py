@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import nearest
 from stratsynth.schema import checks
-from stratsynth.schema.columns import Categorical
+from stratsynth.schema.bins import SMOOTH
+from stratsynth.schema.columns import Categorical, Numeric
 from stratsynth.schema.text import MISSING, check_text
 
 if TYPE_CHECKING:
@@ -196,14 +197,22 @@ def named_by(conditions: Mapping[str, Any], name: str) -> set[str]:
 
 
 def is_counted(declared: Schema, counted: Schema) -> bool:
-    """True if `counted` is the declared schema with code lists in declared groups, and no other difference."""
+    """True if `counted` is the declared schema with code lists in declared groups, smooth numbers in bands, no more."""
     schema = declared
     for name, column in declared.columns.items():
-        if isinstance(column, Nested) and name in counted.columns:
+        own = counted.columns.get(name)
+        if isinstance(column, Nested) and own is not None:
             ways = (column.grouped(which) for which in range(len(column.groupings) + 1))
-            own = next((way for way in ways if way == counted.column(name)), column)
-            schema = regrouped(schema, name, own)
+            schema = regrouped(schema, name, next((way for way in ways if way == own), column))
+        elif isinstance(column, Numeric) and isinstance(own, Numeric) and _are_bands(column, own):
+            banded = replace(column, edges=own.breaks, bins=None)
+            schema = replace(schema, columns={**schema.columns, name: banded})
     return schema == counted
+
+
+def _are_bands(declared: Numeric, counted: Numeric) -> bool:
+    """True if the declared column is smooth, and each bin of the counted one is made of bins of it."""
+    return declared.shape == SMOOTH and set(counted.breaks) < set(declared.breaks)
 
 
 def _grouping(key: str, value: Any) -> Grouping:
