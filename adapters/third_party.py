@@ -66,12 +66,9 @@ def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, d
 def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
     """Return a frame of `rows` synthetic rows, as level numbers, by MST of OpenDP 0.16.0 fitted to `frame`.
 
-    It gets epsilon and delta.
-
-    Every level of `sizes` is declared as a bin of its own, without a null level.
-
-    The number of rows is estimated from noisy tables. Two contributions are declared, which covers an exchanged record
-    as well as one added or removed.
+    It gets epsilon and delta. Every level of `sizes`, numbers by column, is declared as a bin of its own, without a
+    null level. The number of rows is estimated from noisy tables. Two contributions are declared, which covers an
+    exchanged record as well as one added or removed.
     """
     import opendp.prelude as dp
     import pandas as pd

@@ -298,10 +298,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """Return the path `place` itself, a file; of a release folder, that of its synthetic table.
-
-    Refused without rows.
-    """
+    """Return the path `place` itself, a file; of a release folder, that of its table, and refuse one without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
@@ -348,11 +345,10 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score `predictions` of column `target` for rows `real` by groups of `by`; write to the new folder `out`.
+    """Score predictions of the column `target` for the rows `real` by groups; write to the new folder `out`, and print.
 
-    They are printed too.
-
-    `schema` is of the rows, `settings` are those of `evaluate_predictions`; `as_json` prints JSON.
+    `predictions` are a file or a release folder; `schema` is of the rows, `by` names the groups' columns, `settings`
+    are those of `evaluate_predictions`; `as_json` prints JSON.
     """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions

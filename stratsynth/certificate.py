@@ -134,6 +134,7 @@ class WeightsStated(CertificatePart, frozen=True):
     renormalised_from: Annotated[Number | None, described("The sum of the declared shares, where it was not 1.")] = None
     impossible: Impossible | None = None
     sha256: Annotated[str | None, described("Hash of public shares.")] = None
+    design: Annotated[str | None, described("How public shares state the error of their own survey.")] = None
     share: Annotated[Number | None, described("Source private: the part of the budget that measures them.")] = None
     confidential: Annotated[bool | None, described("Source holdout: True if its people are not protected.")] = None
     prior: Annotated[dict[str, Any] | None, described("Source private: the public shares that were given too.")] = None
@@ -232,6 +233,7 @@ class CodeListStated(CertificatePart, frozen=True):
     drawn: str
     source: str | None
     why: str
+    listed: Annotated[str | None, described("The file of the list and its citation, where a table was given.")] = None
 
 
 class BandsStated(CertificatePart, frozen=True):

@@ -95,11 +95,9 @@ class ClippedMean(Settings):
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
     def clip(self, column: ColumnScale, n: float) -> float:
-        """Return the clip, a distance from the column's centre in its unit, for `n` records.
+        """Return the clip for `n` records, a distance from the column's centre in its unit.
 
         At most that of the bounds.
-
-        The distance is at most that of the bounds.
         """
         # the true mean is within the radius of the centre, and values within the half width of it
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)

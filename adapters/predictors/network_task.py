@@ -102,7 +102,7 @@ class NetworkProblem:
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 
     def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
-        """Return the question for a sum of clipped log losses at flat weights `theta`, of a group (number) or all.
+        """Return the question for a sum of clipped log losses at `theta`, flat weights, of a group (number) or all.
 
         None is all.
         """

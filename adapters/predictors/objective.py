@@ -45,10 +45,8 @@ class Objective:
     def check(self, who: str, labels: Sequence[str]) -> None:
         """Refuse weights or bounds that name none of the groups' `labels`, or lie outside [0, 1].
 
-        Also weights with another kind of objective than `weights`, that lack a group or do not add up to 1 within
-        0.001. `who` opens the messages.
-
-        Refused too are weights that lack a group or do not add up to 1 within 0.001. `who` opens the messages.
+        Refused too are weights with another kind of objective than `weights`, that lack a group or do not add up to 1
+        within 0.001. `who` opens the messages.
         """
         if bool(self.weights) != (self.kind == "weights"):
             raise UsageError(f'{who}: group_weights go with objective = "weights".')

@@ -215,7 +215,7 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
     """Program for `rho` that returns a task's coefficients after iterations / PRECURSOR noisy steps.
 
-    `rows` is their number.
+    `rows` is the number of records, by which a sum of gradients is divided.
     """
     steps = max(1, task.steps // PRECURSOR)
     descent = task.descent(task.origin, steps)

@@ -205,11 +205,11 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return (list of constraints, Parts.
+    """Return (list of Parts, the constraints `named`, name -> bound; list of pairs, those left out).
 
-    List of those left out, (constraint, group's label)) of `named`, name -> bound. Left out are those of too few
-    records by `sizes`; the label is empty where a rate of everybody lacks them. `versus` says if groups are compared
-    with each other or with everybody; `floor` is as for the objective.
+    Left out are those of too few records by `sizes`, as (constraint, group's label); the label is empty where a rate of
+    everybody lacks them. `versus` says if groups are compared with each other or with everybody; `floor` is as for the
+    objective.
     """
     found, lacking = list[Part](), list[tuple[str, str]]()
     for name, bound in named.items():
@@ -291,10 +291,10 @@ def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> d
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (Part: Gini index of groups' accuracies a, less its bound.
+    """Return (Part: Gini index of groups' accuracies a, less its bound, or None; list of labels left out).
 
-    Labels left out for too few records by `sizes`). The index is sum_ij |a_i - a_j| / (2 K sum a_i) over K groups. None
-    for fewer than two.
+    The index is sum_ij |a_i - a_j| / (2 K sum a_i) over K groups. None for fewer than two; left out are groups of too
+    few records by `sizes`.
     """
     known = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
     without = [label for g, label in enumerate(sizes.labels) if g not in known]

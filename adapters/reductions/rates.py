@@ -144,9 +144,9 @@ class Sizes:
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
-        """Return a mask, groups x labels, of cells whose records are the denominator of `loss` in a group, by number.
+        """Return a mask, groups x labels, of cells whose records are the denominator of `loss` in a group.
 
-        None: all.
+        The group is a number; None is all of them.
         """
         found = np.zeros(self.numbers.shape, bool)
         for label in OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in COUNTED[loss]]:
@@ -161,9 +161,7 @@ class Sizes:
     def row(self, loss: Loss, group: int | None = None) -> Floats:
         """Return an array of coefficients: its product with the vector of counts and sums is `loss` less `middle`.
 
-        It is that of a group, by number.
-
-        `group` None stands for everybody; denominators are at least 1.
+        It is that of a group, by number, or of everybody (None); denominators are at least 1.
         """
         found, cells = np.zeros((*self.numbers.shape, 2)), self.cells(loss, group)
         sums = np.zeros((len(self.measures), *self.numbers.shape))

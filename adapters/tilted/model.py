@@ -45,7 +45,10 @@ class TiltedRows(TableModel):
     """Total weight of the rows that are not the prior's."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return a list of arrays, one a clique: probabilities of its cells, axes in its order; all share the work."""
+        """Return a list of arrays, one a clique: probabilities of its cells, axes in its order.
+
+        All share the work.
+        """
         return counted(self.codes, {name: self.schema.size(name) for name in self.schema.names}, self.weights, cliques)
 
     def marginal(self, columns: Clique) -> NDArray[np.float64]:
@@ -80,9 +83,9 @@ class TiltedRows(TableModel):
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, that meet `where` (column -> level numbers.
+        """Return `n` rows, codes by column, that meet `where`, rounded at random by `rng`.
 
-        None: all), rounded at random by `rng`. Refuse a condition of probability 0.
+        The condition maps columns to level numbers, None is none; one of probability 0 is refused.
         """
         weights = self._met(where or {})
         if n and not weights.sum() > 0:

@@ -132,9 +132,5 @@ def _score(total: NDArray[np.float64], k: int, variance: float) -> NDArray[np.fl
     """Array, one a run: jittered log-likelihood ratio that k cells are 1, not 0, from sums `total` of their counts.
 
     `variance` is that of one cell's noise.
-
-    `variance` is that of the noise in such a sum.
-
-    There is one ratio a run.
     """
     return jittered((2 * total - k) / (2 * variance), 1 / variance, np.random.default_rng())

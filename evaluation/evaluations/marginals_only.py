@@ -79,8 +79,6 @@ class MarginalScores:
         """Return a Page with a table of each group's error, on which the release is called `name`.
 
         `certificate` is unused.
-
-        `name` is the release's name there; the certificate is not used.
         """
         heads = [Column("group", "text"), *map(Column, COLUMNS[1:-1]), Column("status", "text")]
         lines = self._lines()

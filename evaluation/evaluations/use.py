@@ -89,12 +89,7 @@ def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Fi
 
 
 def _between(frame: pd.DataFrame) -> list[Figure]:
-    """Return a list of Figures, tables of differences between groups, from a frame of `downstream`.
-
-    [] if there are none.
-
-    The list is empty if there are none.
-    """
+    """Return a list of Figures, tables of differences between groups, from a frame of `downstream`; [] without any."""
     rows = frame[(frame["scope"] == "between") & (frame["model"] != "constant")]
     there = {name: words for name, words in TRAINED.items() if name in set(rows["trained_on"])}
     made = differences(rows.rename(columns={"trained_on": "table"}), there, ["model"])

@@ -114,11 +114,9 @@ class _Fitted:
         return found
 
     def score(self, table: EncodedRows) -> Array | None:
-        """Array of each encoded row's predicted probability of "true"; 0 or 1 for a constant.
+        """Array of each encoded row's predicted probability of "true"; 0 or 1 for a constant class.
 
         None for numbers, and for models without probabilities.
-
-        None for numbers; 0 or 1 for a constant class.
         """
         if self._model is None:
             return np.full(table.rows, float(self._constant)) if isinstance(self._constant, bool | np.bool_) else None

@@ -93,8 +93,6 @@ def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
     """List of sentences, one a part of the loss in a lens's `frame`, on its cause and remedy; then the absent parts.
 
     `measure` is "total variation" or "excessive risk".
-
-    `measure` is "total variation" or "excessive risk".
     """
     causes = CAUSES[measure]
     there = shown(list(causes), frame)

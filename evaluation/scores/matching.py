@@ -61,10 +61,7 @@ def matches(
 
 
 def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
-    """Frame of `matches` for a pair of tables and quasi-identifiers, None for the known ones.
-
-    `attrs` has them, a warning.
-    """
+    """Frame of `matches` for a pair of tables and quasi-identifiers (None: the known ones); `attrs` has a warning."""
     names = pair.schema.names
     if quasi is None:
         quasi = [name for name in names if name in KNOWN or name in pair.by]

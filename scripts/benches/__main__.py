@@ -29,6 +29,7 @@ NAMES = (
     "known",
     "strata",
     "first",
+    "design",
     "ordered",
     "fair",
 )
@@ -85,8 +86,8 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, ordered, fair, answers, intervals, frames, census --only numbers: "
-        "repetitions, 5 by default, of fair 3, of answers 1,000, of intervals 300, of the last two 1",
+        help="pooled, prior, predict, first, ordered, fair, answers, intervals, design, frames, census --only numbers: "
+        "repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -151,7 +152,8 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
     module = import_module(f"benches.{only or name if name in {'predict', 'prior', 'census'} else name}")
-    seeds = arguments.seeds if arguments.seeds is not None else {"answers": 1_000, "intervals": 300}.get(name, 5)
+    usual = {"answers": 1_000, "design": 1_000, "intervals": 300}
+    seeds = arguments.seeds if arguments.seeds is not None else usual.get(name, 5)
     epsilons = {"epsilons": arguments.epsilons} if arguments.epsilons else {}
     numbers = {"acs": arguments.acs, "sizes": arguments.sizes, "seeds": arguments.seeds or 1, **epsilons}
     settings: dict[str, Any] = {
@@ -190,6 +192,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
+        "design": {"seeds": seeds},
         "ordered": {
             "tables": arguments.tables,
             "base": arguments.base,

@@ -13,7 +13,7 @@ import numpy as np
 from stratsynth.answers import intervals
 from stratsynth.answers.ask import answers
 from stratsynth.answers.assumed import ASSUMED, BOUNDED, assumed
-from stratsynth.answers.estimated import estimated
+from stratsynth.answers.estimated import DESIGN, estimated
 from stratsynth.answers.modelled import modelled
 from stratsynth.answers.nearest import Nearest
 from stratsynth.answers.query import Query
@@ -101,21 +101,21 @@ class Answers:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """Sentences on assumptions of the intervals beside the noise's law; empty if answers chose nothing."""
-        return conditions(self._certificate)
+        return conditions(self._certificate, tables=self._tables != "none")
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Return a mapping from column (the query's cells' columns, then `FIGURES`) to a list with one entry a cell."""
+        """Return a mapping from column to a list, one entry a cell: the query's cells' columns, `FIGURES`, `DESIGN`."""
         (figures,) = self._figures_of([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return a mapping from column (`query`, number from 0; `cell`.
+        """Return a mapping from column (`query`, its number from 0, `cell`, `FIGURES`, `DESIGN`) to a list.
 
-        `FIGURES`) to a list, over the queries' cells in order.
+        It has an entry for each cell of each of the queries, in order.
         """
-        found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
+        found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES, *DESIGN)}
         names: dict[tuple[str, ...], list[str]] = {}
         for number, (query, figures) in enumerate(zip(queries, self._figures_of(queries), strict=True)):
             if query.cells not in names:
@@ -127,9 +127,12 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return a list for the queries in order: mappings from each of `FIGURES` to a list with one entry a cell.
+        """Return a list, one a query: mapping from column of `FIGURES` and `DESIGN` to a list, one entry a cell.
 
-        Figures are from a release's means, else by least squares.
+        Figures are from the release's means, or by least squares.
+
+        From tables, strata are added up as measured, by no public share, and the private rows' own replicate weights
+        are not asked: no such answer has a design-based interval.
         """
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []
@@ -141,14 +144,17 @@ class Answers:
         if rest:
             squared = answers(self.squares, [queries[number] for number in rest])
             found |= {number: self._figures(queries[number], a) for number, a in zip(rest, squared, strict=True)}
+        for figures in found.values():
+            for name in DESIGN:
+                figures.setdefault(name, [float("nan")] * len(figures["status"]))
         return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
-        """Return one query's results as a frame: a row per cell, with the cell's columns, then `FIGURES`."""
+        """Return one query's results as a frame: a row per cell, with the cell's columns, `FIGURES` and `DESIGN`."""
         return _frame(self.one(query))
 
     def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
-        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`."""
+        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`, `DESIGN`."""
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:
@@ -196,10 +202,7 @@ class Answers:
         return f"mean of min({name}, {clip:,}); numbers above raise it by 0 to {above:,.6g}"
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return (the answer to a query with bounds for strata that lack a table, where they hide it.
-
-        Mask of such cells).
-        """
+        """Return (the answer to a query with bounds where strata that lack a table hide it; mask of such cells)."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
         other = assumed(self.squares, query) if taken.any() else None
         if other is None:

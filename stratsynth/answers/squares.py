@@ -304,9 +304,9 @@ class Squares:
         return ones if functions.kept is None else functions.kept
 
     def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
-        """Return (distinct lists of codes that strata have in column `name`.
+        """Return (list of distinct lists of codes, those of strata in column `name`.
 
-        Array of each stratum's list, by index).
+        Array of each stratum's index in it).
         """
         if name not in self._places:
             several: dict[tuple[int, ...], int] = {}
@@ -325,9 +325,10 @@ class Squares:
         return self._found[columns]
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
-        """Return (array (strata, entries): counts over `columns`, centred along each axis.
+        """Return two arrays: counts over `columns`, centred along each axis, (strata, entries).
 
-        Array of their noise variances).
+        Noise variances by stratum. Tables are averaged by inverse variance; the variance is infinite, and the entries
+        0, for a stratum without a table.
         """
         cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
         total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))

@@ -48,10 +48,12 @@ class CountedCodeList:
     """Place where the shares were published."""
     why: str
     """Reason for the level."""
+    listed: str | None = None
+    """Origin of the list, if it was given as a table: its file and citation."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict of all fields by name, as certificate and plan state it."""
-        return asdict(self)
+        """Return a dict of the fields by name, as certificate and plan state it, without `listed` if it is None."""
+        return {key: value for key, value in asdict(self).items() if key != "listed" or value is not None}
 
 
 def settle(
@@ -167,15 +169,17 @@ def _stated(name: str, schema: Schema, size: float | None, noise: float | None, 
         drawn,
         column.source if drawn and column.shares else None,
         why,
+        column.listed,
     )
 
 
 def described(item: Mapping[str, Any]) -> str:
     """Return a sentence on one code list, `item` of `CountedCodeList.to_dict`, for plans, certificates and reports."""
+    origin = f". These are {item['listed']}" if item.get("listed") else ""
     if not item["drawn"]:
-        return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']})"
+        return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']}){origin}"
     by = f", {item['source']}" if item["source"] else ""
     return (
         f"{item['column']}: counted in {item['levels']:,} groups of its {item['codes']:,} codes ({item['why']}); "
-        f"within a group codes are drawn {item['drawn']}{by}, and were not measured"
+        f"within a group codes are drawn {item['drawn']}{by}, and were not measured{origin}"
     )

@@ -220,6 +220,8 @@ def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     worst = f" (worst source: {weights['worst']})" if "worst" in weights else ""
     yield "Weights", f"{weights['source']}{worst}: {weights['citation']}"
+    if "design" in weights:
+        yield "", f"the error of their survey's design is known, by {weights['design']}: means weighted by them show it"
     if "by" in weights:
         names = " x ".join(weights["by"])
         yield "", f"of {names}, which are no strata: no budget is spent on these shares, and rows are drawn by them"

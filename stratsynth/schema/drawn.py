@@ -112,7 +112,7 @@ def _refuse_times(column: Numeric) -> None:
     if column.shape == PARETO:
         checks.refuse('shape "pareto" is of amounts; dates, times and durations are "even", "log" or "smooth"')
     for key in ("clip", "heaps", "round"):
-        if getattr(column, key) not in (None, (), []):
+        if (value := getattr(column, key)) is not None and (not isinstance(value, list | tuple) or value):
             checks.refuse(f"{key} is of amounts; dates, times and durations have none")
 
 

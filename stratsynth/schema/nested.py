@@ -52,6 +52,9 @@ class Nested(Categorical):
     """Categories that a fit counts: 0, the levels; 1, 2, ..., the groups of that grouping; "auto", the ones that public
     sizes and the budget allow."""
 
+    listed: str | None = field(default=None, metadata={"digest": False})
+    """Origin of the list of codes, if it was given as a table: its file, and where that is said to be published."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "members", _grouping("members", self.members))
         groupings = checks.items("groupings", self.groupings)
@@ -61,6 +64,8 @@ class Nested(Categorical):
         for each in self.groupings:
             self._check_grouping(each)
         self._check_shares()
+        if self.listed is not None:
+            check_text("listed", self.listed)
         auto = isinstance(self.measure, str) and self.measure == AUTO
         if not auto and (not is_whole(self.measure) or not 0 <= self.measure <= len(self.groupings)):
             checks.refuse(f'measure must be "auto", or a number from 0, the levels, to {len(self.groupings)}')

@@ -117,10 +117,7 @@ def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, not
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """Return the sum over a run's charges in a ledger's `lines`: total variation between drawn and priced noise.
-
-    A number; `run` is the run's name in the lines.
-    """
+    """Return the sum, over the charges of `run` in a ledger's lines, of total variation of drawn from priced noise."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 

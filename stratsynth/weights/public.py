@@ -47,13 +47,14 @@ class PublicShares(ShareSource):
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
         """Return weights from the table at `path` of `section`, a mapping, with its citation.
 
-        `place` has the recipe's folder.
+        `place` has its folder.
         """
         return self.of(place.folder / section["path"], citation=section["citation"], records=section.get("records"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict for the certificate with the SHA-256 of the weights' table.
+        """Return a dict for the certificate: the hash of the weights' table, the method for its survey's error if any.
 
-        A public table's confirms no guess.
+        A public table's hash confirms no guess.
         """
-        return {"sha256": digest(weights.given)}
+        by = weights.given.design if isinstance(weights.given, ShareTable) else ""
+        return {"sha256": digest(weights.given), **({"design": by} if by else {})}

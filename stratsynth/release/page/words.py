@@ -245,6 +245,8 @@ def weights(certificate: Certificate) -> str:
     scaled = "" if found.renormalised_from is None else f"; scaled from a sum of {found.renormalised_from:.6g}"
     source = source_of(found.source)
     said = f"{(found.source if source is None else source.words).capitalize()}: {found.citation}{worst}{scaled}"
+    if found.design:
+        said += f"; the error of their survey's design is known, by {found.design}"
     if found.by:  # groups that are no strata
         said += f"; nothing was spent on the shares of {' x '.join(found.by)}, and rows are drawn by them"
     return said
