@@ -48,14 +48,20 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program for `allot` that asks all one-way tables and returns their model; of a prior, rows reweighted."""
+        """Program on public facts, for `allot`: asks all one-way tables, returns their model.
+
+        Of a prior, rows reweighted.
+        """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program that runs the steps for `allot` without a prior and returns their model; its fit counts as work."""
+        """Program on public facts that runs the steps for `allot` without a prior and returns their model.
+
+        Its fit counts as work.
+        """
         model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
             yield from work(LEFT_OUT, None)

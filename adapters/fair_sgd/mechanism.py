@@ -113,16 +113,19 @@ class FairSGD(Mechanism[Regression | Network]):
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return a sampled allotment of all steps, with the least noise that the budget allows.
+        """Return a sampled allotment of all steps, with the least noise in the budget, by public facts.
 
-        Refuse an unfit schema.
+        Or refuse the schema.
         """
         task = self.task(public, budget)
         return budget.sampled(rate=task.sampling, steps=task.descent.steps)
 
     @once
     def task(self, public: Public, budget: Budget) -> FairSgdProblem:
-        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        """Return the task by public facts, settings and budget, cached.
+
+        Refuse settings that the schema does not allow.
+        """
         return task_of(self, public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:

@@ -109,7 +109,7 @@ class Fixed(Mechanism[Graphical]):
         return Graphical.of(schema, solution)
 
     def _asked(self, public: Public) -> Mapping[Clique, float]:
-        """Return a mapping from table (tuple of columns) to importance, of the tables to be measured.
+        """Return a mapping from table (tuple of columns) to importance, of the tables to measure by public facts.
 
         Tables that become equal are one, with their importances added up. If none is left, it is the smallest column's.
         """

@@ -131,7 +131,7 @@ def _fits(image: Iterable[int], features: int) -> bool:
 
 
 def refuse_coupled(who: str, torch: Any, module: Any) -> None:
-    """Refuse a torch `module` without weights, or with layers that couple rows or draw at random.
+    """Refuse, by `who`, a torch `module` without weights, or with layers that couple rows or draw at random.
 
     Raises:
         Unsupported: Names the layer, the reason and a layer to take instead.

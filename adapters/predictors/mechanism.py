@@ -199,7 +199,10 @@ class GroupRegression(Mechanism[Regression | Network]):
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the groups' layout, by public facts, if they are asked by themselves; None if all records together."""
+        """Return the groups' layout, by public facts and budget, if they are asked by themselves.
+
+        None if all together.
+        """
         return self.families_here(public).declared if self.by_group else None
 
     @once
@@ -209,7 +212,10 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def task(self, public: Public, budget: Budget) -> PredictorProblem:
-        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        """Return the task by public facts, settings and budget, cached.
+
+        Refuse settings that the schema does not allow.
+        """
         return task_of(self, public, self.families_here(public), budget)
 
     @once

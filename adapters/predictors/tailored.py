@@ -182,7 +182,7 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Program for `rho` that returns (coefficients: least squares, Newton steps or descent; last step's moments).
+    """Program of a task for `rho`: (coefficients by least squares, Newton steps or descent; last step's moments).
 
     Second are the `NoisyMoments` of the last step; None for `softmax`. `sizes` are records by group.
     """
@@ -228,7 +228,10 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`.
+    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`; returns (`model`'s numbers, noise).
+
+    The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
+    groups' mean gradients.
 
     Returns (`model`'s numbers, noise).
     """
@@ -270,7 +273,7 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Program for `rho` that returns (everybody's gradient of `model` at `theta`, its noise), in one sum.
+    """Program of a task for `rho` that returns (everybody's gradient of `model` at `theta`, its noise), in one sum.
 
     `v` has the weight of each group's rows; a row in several groups has their sum.
     """

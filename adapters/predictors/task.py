@@ -181,7 +181,7 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families, budget: Budget) -> PredictorProblem:
-    """Return the regression's task by settings, public facts, families; refuse unfit target, features, groups.
+    """Return the regression's task by settings, public facts, families, budget; refuse unfit target, features, groups.
 
     Refused too are a fit without size whose groups are not counted, and queries whose check fails.
     """

@@ -38,7 +38,10 @@ class Function(ABC):
         """Return the function of an array of numbers `z`, a float, not smoothed."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return a float, the smooth stand-in of the function at the numbers `z`; by default the function itself."""
+        """Return a float, the stand-in of the function at the numbers `z` that is smooth by `smoothing`.
+
+        By default itself.
+        """
         return self.value(z)
 
     @abstractmethod

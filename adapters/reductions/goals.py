@@ -280,7 +280,10 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
 
 
 def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> dict[str, tuple[Loss, int]]:
-    """Return a mapping from each group's label, and each group and level's (`F|yes`), to (loss, group's number)."""
+    """Return a mapping from groups' labels, and group and level's (`F|yes`), to (loss, group's number).
+
+    The loss is the one that the constraint `name` bounds.
+    """
     loss = BOUNDED[name]
     cells = {
         "|".join(filter(None, (label, level))): (one, g)

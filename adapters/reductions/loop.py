@@ -137,7 +137,7 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pro
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Program that returns (array of candidates' coefficients, a row each; the rho left of `rho`).
+    """Program of a task that returns (array of candidates' coefficients, a row each; the rho left of `rho`).
 
     They are public, or around a paid classifier, fitted to the goal by the groups' `sizes`.
     """

@@ -88,7 +88,10 @@ class ReductionsClassifier(Classified):
         return self._settings(Reductions, features, groups=[GROUP], constraints=bounds, versus=versus)
 
     def _learned(self, features: int) -> None:
-        """Set `weights_`, the classifiers' probabilities, and `goals_`, a list of dicts of noisy estimates."""
+        """Set `weights_`, the classifiers' probabilities, and `goals_`, a list of dicts of noisy estimates.
+
+        Nothing is used.
+        """
         self.weights_ = self._fitted.weights
         self.goals_ = [dict(row) for row in self._fitted.facts["goals"]]
 

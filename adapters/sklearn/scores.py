@@ -113,7 +113,10 @@ class PublicScore:
     y: Any = field(repr=False)
 
     def __call__(self, estimator: Any, X: Any = None, y: Any = None, **_: Any) -> float:
-        """Return the score of a fitted estimator or pipeline on the public rows; the rows given here are not read."""
+        """Return the score, a float, of a fitted estimator or pipeline on this scorer's public rows.
+
+        `X`, `y` are not read.
+        """
         score = accuracy_score if is_classifier(last_step(estimator)) else r2_score
         predicted = estimator.predict(self.X)
         return float(score(self.y, predicted))

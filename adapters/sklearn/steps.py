@@ -26,9 +26,9 @@ def last_step(estimator: Any) -> GroupedEstimator:
 
 
 def prefix_of(estimator: Any) -> str:
-    """Return the text that begins the names of a pipeline's last step's fit parameters, "last__".
+    """Return the text that begins the names of fit parameters of a pipeline's last step, "last__".
 
-    "" without pipeline.
+    "" for an estimator.
     """
     if not isinstance(estimator, Pipeline):
         return ""
@@ -37,7 +37,7 @@ def prefix_of(estimator: Any) -> str:
 
 
 def check_steps(estimator: Any) -> None:
-    """Refuse (UsageError) a pipeline with a step that learns from private rows, for which no account pays."""
+    """Refuse (UsageError) an estimator that is a pipeline with a step that learns from private rows for free."""
     if not isinstance(estimator, Pipeline):
         return
     for name, step in estimator.steps[:-1]:

@@ -83,7 +83,7 @@ class NeighbouringTables:
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
-        """Pair of frame `base`, which `first` was recorded on in a world, and the neighbour told apart best.
+        """Pair of frame `base`, on which `first` was recorded in a world and budget, and the neighbour told apart best.
 
         There are `number` candidates; refused if no exact answer differs on any of them.
         """

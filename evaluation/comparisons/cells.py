@@ -223,7 +223,7 @@ def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def in_columns(
     parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
 ) -> pd.DataFrame:
-    """One frame of `parts`, pairs (metric, its frame of scores), in the columns of `comparison.parquet`.
+    """One frame of `parts`, pairs (metric, its frame of scores), in the columns of a grid's `comparison.parquet`.
 
     Each row also has `facts` (mechanism, stratification, epsilon, seed), and the `seconds` of the fit.
     """

@@ -92,7 +92,10 @@ def number_scores(
 
 
 def encoded_number_scores(real: EncodedRows, made: EncodedRows, scoring: Scoring) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield sizes of errors as `number_scores` does, of two tables of encoded rows: those of a baseline."""
+    """Yield (metric:column, frame) as `number_scores` does, of encoded rows `made`, a baseline, against `real`.
+
+    Errors have no sign; `scoring` has groups and thresholds.
+    """
     true, other = (raw_numbers(table, real.schema, scoring.by) for table in (real, made))
     yield from number_scores(true, other, real.schema, scoring, sizes=True)
 

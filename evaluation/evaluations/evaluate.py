@@ -329,8 +329,9 @@ def numbers_of(
 ) -> tuple[pd.DataFrame | None, pd.DataFrame]:
     """(Frame of `number_errors`, a part for every table of `compared`; frame of `raw_values` of the release alone).
 
-    The former is None for a schema without columns of numbers. `compared` are tables or paths by name, `thresholds`
-    numbers by column; every table is read once.
+    Both are against the rows `real`, in groups of the columns `by`, small below `few` numbers. The former is None for a
+    schema without columns of numbers. `compared` are tables or paths by name, `thresholds` numbers by column; every
+    table is read once.
     """
     names = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     wanted = {name: thresholds[name] for name in number_columns(schema, by)}

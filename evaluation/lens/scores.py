@@ -352,10 +352,10 @@ def _frame(
     items: Mapping[str, Any],
     further: Mapping[str, Floats],
 ) -> pd.DataFrame:
-    """Frame of one row a group, then everybody: size, loss `value` and `parts`, with intervals; the largest is `cause`.
+    """Frame of one row a group of the columns `by`, then everybody: size, loss `value`, `parts`, intervals, `cause`.
 
-    `value` and each of `parts` are arrays (fits, scopes), of the encoded rows `real`; `items` and `further` are added
-    as columns.
+    `value` and each of `parts`, the largest of which is the cause, are arrays (fits, scopes), of the encoded rows
+    `real`; `items` and `further` are added as columns.
     """
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]

@@ -107,7 +107,7 @@ def baseline_errors(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`workload_error` (L1) of `synthetic` against `real` beside every baseline's, one frame; arguments as there.
+    """Frame of `workload_error` (L1) of `synthetic` against `real`, beside that of each baseline; arguments as there.
 
     `seed` draws the baselines.
 

@@ -40,11 +40,11 @@ ASSUMED = "assumed: these have at most twice as many, and are as the others of t
 
 
 def assumed(squares: Squares, query: Query) -> Answer | None:
-    """Return the Answer to a count, share or rate, with bounds for strata that lack a table of its columns; or None.
+    """Return the Answer to a query for a count, share or rate, with bounds for strata that lack a table; or None.
 
-    None without such strata, and where nothing bounds them. In it `bounded` masks the cells for which no declared size
-    was needed. Nothing is known of means, quantiles and differences, of strata whose size is neither measured nor
-    declared, and where no stratum has a table of the question's columns.
+    By the least squares. None without such strata, and where nothing bounds them. In it `bounded` masks the cells for
+    which no declared size was needed. Nothing is known of means, quantiles and differences, of strata whose size is
+    neither measured nor declared, and where no stratum has a table of the question's columns.
     """
     if query.statistic not in {"count", "share", "rate"} or query.versus:
         return None

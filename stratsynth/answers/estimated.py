@@ -79,7 +79,10 @@ def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
 
 
 def _compared(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the `Mean` of a cell, less that of the cell it is compared with; or a sentence on why there is none."""
+    """Return the `Mean` that a model of means has in a cell of a query, less that of the cell it is compared with.
+
+    Or a sentence on why there is none; the cell maps columns to levels.
+    """
     mean = _mean(model, query, cell)
     if query.versus and isinstance(mean, Mean):
         versus = {name: level_of(model.schema, name, level) for name, level in query.versus.items()}
@@ -94,7 +97,10 @@ def _compared(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | 
 
 
 def _based(model: Estimate, query: Query, mean: Mean | str) -> dict[str, float]:
-    """Return the ends of a mean's design-based interval, by name; NaN where it has none."""
+    """Return a mapping from each of `DESIGN` to an end of the mean's design-based interval, for a query; NaN if none.
+
+    The model of means has the columns' bounds.
+    """
     if isinstance(mean, str) or math.isnan(mean.design):
         return dict.fromkeys(DESIGN, math.nan)
     half = half_width(mean.noise[0] + mean.design**2, mean.noise[1], query.level)

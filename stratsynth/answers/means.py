@@ -124,9 +124,9 @@ class _Ways:
         return np.where(found.value > SURE * np.sqrt(found.variance), found.value, 0.0)
 
     def says_enough(self, answer: Answer, size: Floats) -> Bools:
-        """Return a mask of cells whose noise interval is narrow enough to be given: half of it at most HALF of `size`.
+        """Return a mask of the cells of an answer whose noise interval is narrow enough to be given.
 
-        `size` is the mean size of numbers.
+        Half of it is at most HALF of `size`, the mean size of numbers.
         """
         return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * size)
 
@@ -235,9 +235,10 @@ class _Ways:
 
 
 def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Interaction] | None:
-    """Return (centre, measured sums of the column `name`: a copy for each stratum and one for all); None without any.
+    """Return (centre, measured sums of the column `name` in a release's tables); None without any.
 
-    Both are in units of `unit`. Of sums about several centres, those about the most frequent one.
+    The sums are a copy for each stratum and one for all; both are in units of `unit`. Of sums about several centres,
+    those about the most frequent one.
     """
     centres: dict[float, list[ClippedSum]] = {}
     for each in tables.sums:

@@ -35,7 +35,10 @@ class QueryBatch:
 
 
 def quotient(squares: Squares, asked: QueryBatch) -> RatioOfSums:
-    """Return the quotients, numerator over denominator, of the batch `asked`, one a cell, with both parts' noise."""
+    """Return RatioOfSums, numerator over denominator of each cell of the batch `asked`, with both parts' noise.
+
+    By the least squares.
+    """
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     first, second = (a, a) if asked.moments is None else (squares.estimate(part)[0] for part in asked.moments)
     r = np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)

@@ -164,7 +164,10 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table in the parsed SELECT `node`; UsageError unless it chooses rows."""
+    """Return (schema, name, alias) of the one table, of a connection, that a parsed SELECT `node` chooses rows of.
+
+    Or refuse.
+    """
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"

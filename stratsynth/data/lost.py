@@ -104,7 +104,10 @@ def _near(name: str, header: Sequence[str]) -> str:
 
 
 def broken_rules(schema: Schema, table: pa.Table) -> tuple[tuple[str, int], ...]:
-    """INTERNAL. Return a tuple of pairs, one a structural rule of a schema: its text, rows of `table` that break it."""
+    """INTERNAL. Return a tuple of pairs, one a structural rule of a schema: its text, rows of `table` that break it.
+
+    Rows with a value that the schema does not know are left out.
+    """
     if not schema.rules:
         return ()
     rows, found = encode(schema, table), []

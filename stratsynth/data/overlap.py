@@ -210,7 +210,10 @@ def _path(data: Any) -> Path | None:
 
 
 def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Return a set of (device, inode) of the file `path`, links followed; of a folder, of all files below it too."""
+    """Return a set of (device, inode) of the file `path`, links followed; of a folder, of all files below it too.
+
+    A part of the private rows is private as well. Files that cannot be read are left out.
+    """
     files, found = [path], set[tuple[int, int]]()
     with contextlib.suppress(OSError, ValueError):
         files += (p for p in path.rglob("*") if p.is_file()) if path.is_dir() else ()

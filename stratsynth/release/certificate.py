@@ -202,7 +202,7 @@ def _meaning(
     known: Coverage | None,
     first: FirstAnswer | None,
 ) -> dict[str, Any]:
-    """Return a dict of a certificate's entries on declared and `measured` numbers, coverage, notices, small groups.
+    """Return a dict of entries on a prepared fit's declared and `measured` numbers, coverage, notices, small groups.
 
     Empty ones are left out. `known` is the coverage of the noisy tables, `first` the first answer; each may be None.
     """
@@ -239,9 +239,10 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Return the certificate's `strata`, a dict, of the groups in `layout`.
+    """Return the certificate's `strata`, a dict, of the groups in `layout`: `by`, `cells`, `merged`, and more.
 
-    None for none: `by`, `cells`, `merged`, more.
+    `layout` None is no groups: `by` is empty. The table has the schema. More are small groups, families, budgets of
+    strata.
     """
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}

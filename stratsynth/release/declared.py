@@ -233,7 +233,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
 
 
 def agreement(test: EquivalenceTest) -> dict[str, Any]:
-    """Return the certificate's entry `agreement`, a dict: margin, level, correction, number of statements, records."""
+    """Return the certificate's entry `agreement`, a dict on a test: margin, level, correction, statements, records."""
     return {
         "margin": test.margin,
         "level": test.level,

@@ -34,7 +34,7 @@ LISTED = 1000
 
 
 def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Return dicts (levels, people, fitted_in, few) of a prepared fit's groups that are small or were merged.
+    """Return a list of dicts (levels, people, fitted_in, few) of a prepared fit's groups that are small or were merged.
 
     Small is a public size below FEW or below its noise. Groups that cannot occur are left out. People is None if no
     size is public. Without strata, [].

@@ -96,7 +96,8 @@ def bin_counts(
 ) -> Mapping[str, tuple[Floats, Floats]]:
     """Return a mapping from column to two arrays by bin: everybody's noisy number of records, its noise's deviation.
 
-    Columns of `names` that are not measured are absent; `model` loads the model, called only if strata are split again.
+    By the noisy `measurements` of a release; columns of `names` that are not measured are absent. `model` loads the
+    model, called only if strata are split again.
     """
     try:
         squares = Squares(read_tables(schema, certificate, measurements, model))
@@ -129,11 +130,11 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
 
 
 def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Floats, spread: Floats) -> Floats:
-    """Return an array (bins, places): density of each bin by which numbers have its estimated mean place; 0 to stay.
+    """Return an array (bins, places): density of each bin of a column by which numbers have its estimated mean place.
 
-    `sums` are the noisy sums of places by bin, of deviation `noise`, `counts` the noisy numbers of records, of
-    deviations `spread`. Of a bin with multiples, the density is the one from which they are rounded, so that the mean
-    place is theirs too.
+    Rows of 0 keep the shape of `law`. `sums` are the noisy sums of places by bin, of deviation `noise`, `counts` the
+    noisy numbers of records, of deviations `spread`. Of a bin with multiples, the density is the one from which they
+    are rounded, so that the mean place is theirs too.
     """
     tail = [] if law.tail is None else law.tail.bins(column).tolist()
     found = np.zeros((len(column.extents), PLACES)) if law.density is None else law.density.copy()
@@ -208,9 +209,9 @@ def tilted(base: Floats, mean: float) -> Floats:
 
 
 def _classes(column: Numeric, numbers: Floats, noise: float) -> Floats:
-    """Return an array (bins, classes) of weights of multiples: noisy `numbers` of them, of deviation `noise`.
+    """Return an array (bins, classes) of weights of a column's multiples, by noisy `numbers` of them.
 
-    Zeros where noise hides them, or in a bin of one number.
+    `noise` is their deviation. Zeros where noise hides them, or in a bin of one number.
     """
     wide = np.array([low < top for low, top in column.extents])
     sure = numbers.sum(axis=1) > SURE * noise * np.sqrt(numbers.shape[1])

@@ -23,7 +23,10 @@ SLACK = 10
 
 
 def check_benchmark(certificate: Certificate, folder: Path, notes: Notes) -> None:
-    """Compare a certificate's control tables with the model, the rows and its notices; add the outcome to `notes`."""
+    """Add a finding to `notes` for each control table of a certificate that model or rows in the folder contradict.
+
+    Likewise for notices; else a check passed.
+    """
     try:
         model = files.load(folder / "model")
     except (StratsynthError, OSError):

@@ -63,7 +63,10 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if the groups in the folder's model, and their shares, are not the certificate's."""
+    """Add a finding to `notes` if the groups in the folder's model, and their shares, are not its certificate's.
+
+    Groups are those of the charges `stated`.
+    """
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -123,7 +126,10 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if a certificate's public columns are not the schema's, or not those of its text."""
+    """Add a finding to `notes` if the public columns that a certificate states are not the schema's, or its text's.
+
+    `stated` has its budget.
+    """
     named, before = stated.budget.public, len(notes.findings)
     listed = set(certificate.unprotected)
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:

@@ -62,7 +62,10 @@ class ListedSum:
 
 
 def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Recompute bounds, prices and noise of the sums that a certificate lists; add the outcome to `notes`."""
+    """Add a finding to `notes` for bounds, prices and noise of the sums that a certificate lists if they are wrong.
+
+    They are recomputed from charges, `stated`, and compared with the measurements in the folder; else a check passed.
+    """
     clipped, inside = certificate.sums, certificate.bin_sums
     if clipped is None and inside is None:
         return
@@ -102,7 +105,10 @@ def _clipped(section: SumsStated, schema: Schema) -> Iterator[ListedSum]:
 
 
 def _inside(one: BinSumStated, schema: Schema, stated: Stated) -> ListedSum:
-    """Return the ListedSum of `one`, a certificate's entry on a question about a column's numbers within bins."""
+    """Return the ListedSum of `one`, a certificate's entry on a question about a column's numbers within bins.
+
+    Its sensitivity follows the currency of `stated` and the schema's largest weight of a row.
+    """
     exchange = math.sqrt(2) if one.multiples and stated.allot.currency == Currency.ZCDP else 2.0
     described = (WITHIN, one.column, *one.multiples)
     return ListedSum("", float(schema.row_weight.most), exchange, _price(one), described)

@@ -37,7 +37,10 @@ class Invariant(ShareSource):
     }
 
     def of(self, counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Return weights from `counts`, a CSV file or frame of exact confidential counts, listed as unprotected."""
+        """Return weights from `counts`, a CSV file or frame of exact confidential counts, with a citation.
+
+        They are listed as unprotected; the citation says where they come from.
+        """
         source = check_citation("weights", citation, error=WeightsError) if is_text(citation) else COUNTS
         return self.made(source, ShareTable.read(counts), tuple(self.discloses))
 

@@ -186,17 +186,17 @@ def match(
 
 
 def called(items: Sequence[tuple[str, str]]) -> str:
-    """Return text: a group's name for messages, such as `SEX=1 RAC1P=2`, from its (column, level) pairs."""
+    """Return text: a group's name for messages, such as `SEX=1 RAC1P=2`, from `items`, (column, level) pairs."""
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
 def is_figure(column: str) -> bool:
-    """True if a column of this name holds figures, and no levels of groups."""
+    """True if a table's column of this name holds figures, and no levels of groups."""
     return column in FIGURES or is_replicate(column)
 
 
 def is_replicate(column: str) -> bool:
-    """True if a column of this name holds figures by one replicate weight."""
+    """True if a table's column of this name holds figures by one replicate weight."""
     return any(column in names for names in REPLICATE.values())
 
 
@@ -227,7 +227,10 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 
 
 def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
-    """Return the groups' shares by each replicate weight, an array (groups, replicates) whose columns add up to 1."""
+    """Return an array (groups, replicates) of shares by each replicate weight, whose columns add up to 1.
+
+    `groups` has the rows of the table, one or more, of each group.
+    """
     import numpy as np
 
     sums = np.array([np.sum([row.replicates for row in rows], axis=0) for rows in groups])

@@ -74,6 +74,8 @@ def listed(
 ) -> Listed:
     """Return the codes of the column `entry` in a year and state: by the table `given`, `dictionary` or this package.
 
+    A table given has its citation.
+
     Raises:
         UsageError: None of them lists the codes; with the remedy.
     """

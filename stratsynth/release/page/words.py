@@ -324,7 +324,7 @@ def first_words(first: FirstQuestionStated) -> str:
 
 
 def benchmark_words(stated: BenchmarkStated) -> str:
-    """Return sentences, one text, on the published totals that rows were raked to, and on the largest ratio."""
+    """Return sentences, one text, on `stated`, a certificate's benchmark: totals rows were raked to, largest ratio."""
     tables = "; ".join(
         f"{' x '.join(t.columns)} ({t.citation}{'' if t.year is None else f', {t.year}'}"
         f"{'; EXACT totals of the private rows, not protected' if t.exact else ''})"
