@@ -224,7 +224,10 @@ class Drawn(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """Return the model, in a schema, of a stored state; refuse (ReleaseError) a damaged table."""
+        """Return the model, in a schema, of a stored state: level numbers by column.
+
+        ReleaseError for a damaged table.
+        """
         try:
             return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
         except (MechanismError, LookupError) as error:

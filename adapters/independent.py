@@ -127,7 +127,10 @@ class Product(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Product]:
-        """Return a list of `times` models: `rows` x this one's `tables`, (clique, sigma), with noise by `rng`."""
+        """Return a list of `times` models, each fitted to this one's tables of `rows` records plus noise by `rng`.
+
+        `tables` are (columns, sigma), of which sigma is the noise's scale.
+        """
 
         def noisy(name: str, sigma: float) -> NoisyTable:
             counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
@@ -139,9 +142,10 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return a list of `times` mixtures, as `mixture`, of `rows` x everybody's tables with noise by `rng`.
+        """Return a list of `times` mixtures, each fitted to everybody's tables of `rows` records plus noise by `rng`.
 
-        Tables are (clique, sigma). Groups share every other column's distribution, redrawn once for all.
+        They are as `mixture`; `tables` are (columns, sigma). Groups share every other column's distribution, redrawn
+        once for all.
         """
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
@@ -156,7 +160,10 @@ class Product(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Return the model, in a schema, of a stored state; refuse (ReleaseError) arrays that are no distributions."""
+        """Return the model, in a schema, of a stored state: an array by column.
+
+        ReleaseError for arrays that are no distributions.
+        """
         probabilities: dict[str, NDArray[Any]] = {}
         for column in schema.names:
             array = np.asarray(state.arrays[column])

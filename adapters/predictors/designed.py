@@ -44,7 +44,10 @@ class Designed(Predictor):
         return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
 
     def featured(self, rows: Codes) -> Floats:
-        """Return an array, rows x features: scaled features of coded rows; refuse numeric columns without numbers."""
+        """Return an array, rows x features, scaled, of rows (codes by column).
+
+        Refuse numeric columns without numbers.
+        """
         numbers = numbers_of(rows)
         lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
         if lacking:
@@ -55,7 +58,7 @@ class Designed(Predictor):
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
         """Return output columns by name, arrays: `prediction`, and `probability=LEVEL` by `chances` (rows x levels).
 
-        Predictions are of the coded rows.
+        Predictions are of the rows, codes by column.
         """
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
@@ -76,19 +79,19 @@ class Scored(Designed):
 
     @abstractmethod
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of coded rows: an array, rows x levels of the target."""
+        """Return the logits of rows, codes by column: an array, rows x levels of the target."""
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probabilities of the target's levels, the softmax of the logits: an array, coded rows x levels."""
+        """Return the probabilities of the target's levels for rows, codes by column: an array, rows x levels."""
         return softmax(self.logits(rows))
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return the likeliest level of the target for each coded row, an array of texts."""
+        """Return an array of texts: the likeliest level of the target for each of the rows, codes by column."""
         found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of coded rows by name, arrays: `prediction`, and `probability=LEVEL` for each level."""
+        """Return output columns of rows (codes by column), arrays: `prediction`, `probability=LEVEL` for each level."""
         return self.written(rows, self.probabilities(rows))
 
 

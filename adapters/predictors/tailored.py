@@ -228,7 +228,7 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`; returns (`model`'s numbers, noise).
+    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`: (`model`'s numbers, noise).
 
     The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
     groups' mean gradients.

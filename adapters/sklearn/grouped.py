@@ -220,12 +220,18 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return model
 
     def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return (array predictors x features of a regression's coefficients in their unit, its intercepts)."""
+        """Return two arrays of a regression on so many features, in their unit: coefficients, intercepts.
+
+        Coefficients are predictors x features.
+        """
         assert isinstance(self._model, Regression)  # noqa: S101 - a network has layers
         return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
 
     def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return (slopes, intercepts) in the unit of so many features, from `theta` of scaled ones, constants first."""
+        """Return two arrays, slopes and intercepts in the unit of so many features, from `theta`.
+
+        These are coefficients of scaled features, constants first.
+        """
         low, high = self._bounds(features)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)

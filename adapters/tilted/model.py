@@ -133,7 +133,10 @@ class TiltedRows(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Return the model, in a schema, of a stored state; refuse weights, level numbers, figures out of range."""
+        """Return the model, in a schema, of a stored state: rows, weights and figures as arrays by name.
+
+        ReleaseError for any that are out of range.
+        """
         weights = np.asarray(state.arrays["weights"])
         sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
         if not sound or abs(weights.sum() - 1) > 1e-9:

@@ -115,7 +115,7 @@ def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> t
 
 
 def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """Noise multiplier of a fit at epsilon and delta with `steps` Poisson samples of `rate`; 0 for an infinite epsilon.
+    """Noise multiplier of a fit at epsilon and delta with `steps` Poisson samples of `rate`.
 
     0 for an infinite epsilon.
     """

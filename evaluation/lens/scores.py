@@ -330,9 +330,9 @@ def _facts(
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """Two arrays: mean of `values` over fits, the first axis, and half its 95 % interval by Student's t; NaN for one.
+    """Two arrays: mean of `values` over fits, the first axis, and half its 95 % interval by Student's t.
 
-    NaN for one fit.
+    NaN for one.
     """
     from scipy.special import stdtrit
 

@@ -64,7 +64,7 @@ class RawNumbers:
         return cls(found, np.ones(rows) if whole is None else whole, _groups(table, schema, by, rows))
 
     def of_group(self, name: str, group: int | None = None) -> Weighed:
-        """Return arrays of known numbers of column `name` in a group, by its number, None for all; and weights.
+        """Return two arrays, known numbers of column `name` and weights, in the group of this number, None for all.
 
         Weights are all positive.
         """

@@ -304,10 +304,7 @@ class Squares:
         return ones if functions.kept is None else functions.kept
 
     def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
-        """Return (list of distinct lists of codes, those of strata in column `name`.
-
-        Array of each stratum's index in it).
-        """
+        """Return (list of distinct lists of codes, the strata's in column `name`; array: each stratum's index)."""
         if name not in self._places:
             several: dict[tuple[int, ...], int] = {}
             place = [several.setdefault(tuple(leaf.codes[name]), len(several)) for leaf in self.tables.leaves]

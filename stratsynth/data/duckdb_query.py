@@ -164,10 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table, of a connection, that a parsed SELECT `node` chooses rows of.
-
-    Or refuse.
-    """
+    """Return (schema, name, alias) of the one table of a connection that a parsed SELECT `node` reads; or refuse it."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"

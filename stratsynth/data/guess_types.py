@@ -138,7 +138,7 @@ def _within(column: Column, stored: str) -> Column:
 
 
 def _stored(column: Column, kind: pa.DataType | str | None) -> str | None:
-    """Return the text `stored` of a schema's column whose rows have the type `kind`.
+    """Return the text `stored` of a schema's column whose rows have the Arrow type `kind`, or "mixed".
 
     None where its dtype says enough.
     """

@@ -85,10 +85,7 @@ def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -
 
 
 def marks_of(source: Source, schema: Schema | None, declared_size: int | None = None) -> Callable[[bytes], list[str]]:
-    """Read `source` by a schema, if its declared size is small.
-
-    Return a function from a ledger's key to marks of contents.
-    """
+    """Read `source` by a schema, if declared small; return a function from a ledger's key to marks of its contents."""
     size = 0 if schema is None or declared_size is None else declared_size * len(schema.names)
     return partial(_marks, contents(source, schema) if size <= LARGEST else ())
 

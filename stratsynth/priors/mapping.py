@@ -282,10 +282,10 @@ def _steps() -> Iterator[float]:
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return (rows, weights, mask): `copies` of each row, with levels for the columns `without`.
+    """Return (rows, weights, mask): `copies` of each row, completed by the columns `without`, and rows added.
 
-    Rows for missing levels. Rows are codes by column of the schema; weights are split among copies. The mask tells the
-    rows that were added for levels.
+    Rows are codes by column of the schema; weights are split among copies. The mask tells the rows that were added for
+    missing levels.
     """
     # one copy per level of a missing column, with the weight split evenly
     missing = [name for name in schema.names if name in without]

@@ -77,10 +77,7 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
 
 
 def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return a column of texts cast to the Arrow type `kind`, null staying null; ArrowInvalid if it cannot hold one.
-
-    ArrowInvalid for a text that it cannot hold.
-    """
+    """Return a column of texts cast to the Arrow type `kind`, null staying null; ArrowInvalid if it cannot hold one."""
     if pa.types.is_dictionary(kind):
         return _typed(texts, kind.value_type).dictionary_encode()
     if pa.types.is_integer(kind):  # a whole number may be spelt 2.0

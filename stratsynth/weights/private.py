@@ -101,9 +101,9 @@ class Private(ShareSource):
     published: ClassVar[bool] = False
 
     def of(self, *, share: float, prior: Weights | None = None) -> Weights:
-        """Return weights that cost `share` of the budget.
+        """Return weights that cost `share` of the budget; `prior` are public weights to plan with, None for even ones.
 
-        WeightsError unless it is in (0, 1) and `prior` is not private.
+        WeightsError unless the share is in (0, 1), and for a prior that is private itself.
         """
         hint = " (a part of the budget)"
         number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
@@ -122,6 +122,6 @@ class Private(ShareSource):
         return self.of(share=section["share"], prior=None if prior is None else place.nested(prior, "prior"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict for the certificate: "share" of the budget, and "prior", a dict on it or None."""
+        """Return a dict for the certificate on these weights: "share" of the budget, "prior", a dict on it or None."""
         (prior,) = weights.given.parts or (None,)
         return {"share": weights.asked, "prior": None if prior is None else prior.describe()}

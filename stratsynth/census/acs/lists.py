@@ -72,9 +72,9 @@ def listed(
     dictionary: Mapping[str, Variable] | None,
     citation: str = "",
 ) -> Listed:
-    """Return the codes of the column `entry` in a year and state: by the table `given`, `dictionary` or this package.
+    """Return the Listed codes (meanings, source, groups) of the column `entry` in a year and state.
 
-    A table given has its citation.
+    They are those of the table `given`, with its citation, of the dictionary, or of this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.
@@ -115,7 +115,7 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 
 
 def _from_table(name: str, given: Any, digits: int, state: str | None, citation: str) -> Listed:
-    """Return the codes of column `name`, padded to so many digits, from `given`, a CSV file or frame.
+    """Return the Listed codes of column `name`, padded to so many digits, from `given`, a CSV file or frame.
 
     They have its citation. Of a table of tracts, those of the state.
     """
