@@ -137,7 +137,7 @@ class Panel:
         )
 
     def x(self, value: float) -> float:
-        """Return the place of a number on the horizontal axis, in pixels from the left."""
+        """Return the place of the number `value` on the horizontal axis, in pixels from the left."""
         return LEFT + self._x.at(value) / 100 * (WIDTH - 6 - LEFT)
 
     def y(self, value: float) -> float:

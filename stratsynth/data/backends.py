@@ -100,7 +100,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of the named engine, or of "auto", on the rows of `source`, in a schema.
+    """Return the backend of the named engine, or of "auto" by declared size, on the rows of `source`, in a schema.
 
     Unsupported if this engine does not read such a source, or no order of its rows serves the schema's unit.
     """

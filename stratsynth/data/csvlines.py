@@ -77,7 +77,7 @@ def left_out(file: IO[bytes], width: int) -> LeftOut:
 
 
 def fields(line: bytes) -> list[bytes] | None:
-    """Return the fields of one line; None if its quotes do not close or it is longer than MAX_LINE.
+    """Return the list of fields of one line, bytes; None if its quotes do not close or it is longer than MAX_LINE.
 
     Without a quote, fields are the bytes between commas; else the strict reader of `csv` decides.
     """

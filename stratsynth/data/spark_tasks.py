@@ -179,7 +179,7 @@ class SumRows:
     version: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer: a partition's number of rows and the sums of their hashes."""
+        """Yield one Arrow batch on a task's `batches`: their number of rows and the sums of their hashes."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -197,7 +197,7 @@ class CheckFiles:
     pieces: tuple[Piece, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer, of no rows, if version and files are the driver's; else raise a StratsynthError."""
+        """Yield one Arrow batch, of no rows, if version and files are the driver's; else raise a StratsynthError."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

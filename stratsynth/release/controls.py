@@ -391,7 +391,10 @@ class Benchmark:
 
     @classmethod
     def of(cls, given: Benchmark | Sequence[ControlTable]) -> Benchmark:
-        """Return the benchmark that is `given`; of a list of tables, one with the usual largest ratio."""
+        """Return `given` if that is a benchmark.
+
+        Of a list of control tables, a benchmark with the usual largest ratio.
+        """
         return given if isinstance(given, Benchmark) else cls(given)
 
     def read(self, schema: Schema) -> tuple[ReadTable, ...]:

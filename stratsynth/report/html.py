@@ -23,7 +23,7 @@ WORD = 20
 
 
 def render(page: Page) -> str:
-    """Return a Page as the text of one HTML file; equal pages give equal bytes."""
+    """Return the text of one HTML file for a Page; equal pages give equal bytes."""
     styles = [_read("style.css")] + ([_read("internal.css")] if page.internal else [])
     script = _read("page.js")
     # the policy allows just these texts, by their hashes

@@ -76,7 +76,7 @@ def short(value: float | None, digits: int = 3) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """Return a number as text with its sign and `digits` significant digits; a dash for None and NaN."""
+    """Return `value` as text with its sign and `digits` significant digits; a dash for None and NaN."""
     text = short(value, digits)
     return f"+{text}" if value is not None and value > 0 else text
 
