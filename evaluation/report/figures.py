@@ -141,7 +141,10 @@ class Panel:
         return LEFT + self._x.at(value) / 100 * (WIDTH - 6 - LEFT)
 
     def y(self, value: float) -> float:
-        """Return the place of a number on the vertical axis, in pixels from the top: larger ones are higher."""
+        """Return the place of the number `value` on the vertical axis, in pixels from the top.
+
+        Larger ones are higher.
+        """
         return TALL - BOTTOM - self._y.at(value) / 100 * (TALL - BOTTOM - 18)
 
     def line(self, series: int, points: Sequence[tuple[float, float, float, float]]) -> None:

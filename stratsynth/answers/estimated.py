@@ -154,10 +154,7 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
 
 
 def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
-    """Return a mapping from column to the set of levels that a `cell` (column -> level) and the condition allow.
-
-    The condition is the query's.
-    """
+    """Return a mapping from column to the set of levels that a `cell` (column -> level) and a query allow."""
     found = {name: frozenset({level}) for name, level in cell.items()}
     for name, levels in query.where.items():
         several = frozenset(levels_of(schema, name, levels))

@@ -145,7 +145,7 @@ class CountTables:
     reading: Reading
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a partition's number of rows with hash sums, then all cells: as many bytes whatever the rows."""
+        """Yield Arrow batches for a task's `batches`: number of rows with hash sums, then cells, whatever the rows."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
