@@ -73,7 +73,8 @@ def heaped(column: Numeric, drawn: Floats, low: Floats, top: Floats, classes: ND
     found = drawn.copy()
     for number, unit in enumerate(column.heaps):
         here = classes == number
-        x, first, last, own = drawn[here], low[here], top[here], _Own.of(unit, column.heaps[:number])
+        x, first, last = drawn[here], low[here], top[here]
+        own = _Own.of(int(unit), [int(heap) for heap in column.heaps[:number]])
         before = own.below(first, "left")
         number_of = own.below(last, "right") - before
         part = np.clip((x - first) / np.maximum(last - first + column.integer, LEAST), 0.0, 1.0)
@@ -93,7 +94,7 @@ class _Own:
     @classmethod
     def of(cls, unit: int, larger: Sequence[int]) -> _Own:
         """Find them; a larger heap that would make the period too long is left out."""
-        period, kept = unit, []
+        period, kept = unit, list[int]()
         for heap in larger:
             if math.lcm(period, heap) <= LONGEST * unit:
                 period, kept = math.lcm(period, heap), [*kept, heap]
@@ -105,11 +106,13 @@ class _Own:
     def below(self, x: Floats, side: Literal["left", "right"]) -> Floats:
         """Return how many lie from 0 to below x, with x itself if `side` is "right"; less than 0 for an x below 0."""
         periods = np.floor(x / self.period)
-        return periods * len(self.numbers) + np.searchsorted(self.numbers, x - periods * self.period, side)
+        found: Floats = periods * len(self.numbers) + np.searchsorted(self.numbers, x - periods * self.period, side)
+        return found
 
     def at(self, place: Floats) -> Floats:
         """Return the one at a place, counted from 0 on."""
         if not len(self.numbers):
             return np.full(len(place), np.nan)
         periods = np.floor(place / len(self.numbers))
-        return periods * self.period + self.numbers[(place - periods * len(self.numbers)).astype(np.intp)]
+        found: Floats = periods * self.period + self.numbers[(place - periods * len(self.numbers)).astype(np.intp)]
+        return found
