@@ -408,6 +408,7 @@ class InsideStated(CertificatePart, frozen=True):
     start: Annotated[Number | None, described("Number at which the tail starts.")] = None
     bins: Annotated[Count, described("Number of bins that the tail has; they are one for drawing.")] = 0
     fitted: Annotated[bool, described("True if the slope is one of noisy counts, cut to the declared slopes.")] = False
+    summed: Annotated[bool, described("True if the slope follows everybody's clipped sum of the column too.")] = False
     why: Annotated[str, described("Why the slope is the middle of the declared ones.")] = ""
     prior: Annotated[Count, described("Number of bins in which numbers are drawn as the prior's rows have them.")] = 0
     places: Annotated[Count, described("Number of bins whose mean place follows noisy sums of places.")] = 0

@@ -13,6 +13,7 @@ from stratsynth.answers.tables import label_of
 from stratsynth.errors import UsageError
 from stratsynth.models.mixture import Mixture
 from stratsynth.release.declared import MEASURED, SHARE, Comparison, DeclaredFigures, rows_by_size, sizes_of
+from stratsynth.release.laws import laws
 from stratsynth.release.notices import compared
 from stratsynth.release.shown import CertificateRecord
 
@@ -63,7 +64,14 @@ def by_measured_sizes(release: Release) -> Release:
             "counted the groups; this one does not. Older versions did not state what that takes."
         )
     mixed = replace(model, weights={stratum: rows[label_of(stratum, release.statement)] for stratum in model.parts})
-    return replace(release, model=mixed, certificate=_restated(release.certificate, release.statement, rows))
+    record, inside = _restated(release.certificate, release.statement, rows), dict(release.inside)
+    if any(each.summed for each in release.statement.inside):  # rows add up to the sums by other slopes
+        found, stated = laws(model.schema, release.statement, release.measurements, lambda: mixed)
+        new = {each.column: each.to_dict() for each in stated if each.summed}
+        inside |= {name: replace(inside[name], tail=found[name].tail) for name in new}
+        kept = [new.get(each.column, each.to_dict()) for each in release.statement.inside]
+        record = CertificateRecord({**record, "inside": kept})
+    return replace(release, model=mixed, certificate=record, inside=inside)
 
 
 def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str, float]) -> CertificateRecord:

@@ -8,6 +8,7 @@ tail is a model of what lies beyond the last bins that noise leaves visible: of 
 - With e the edge of the tail and d the highest edge below it with T(d) >= 4 T(e), the slope is
   log(T(d) / T(e)) / log(e / d), cut to the slopes that the schema declares.
 - Numbers within the bins from d on fall off by that slope; those from e on are drawn with the tail's bins as one.
+- Where the column's clipped sum was measured, the slope of the tail follows it too (`tail_sums`).
 - Bins above 0 that hold more than three tenths of all records are no tail: of so few records the last bin alone is one,
   with the middle of the declared slopes.
 
@@ -23,12 +24,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stratsynth.answers.clipped import clipped_sums
 from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import of_tables, read_tables
 from stratsynth.certificate import InsideStated
 from stratsynth.errors import StratsynthError
 from stratsynth.models import Returns
+from stratsynth.models.calibrated import Calibrated
 from stratsynth.release.measured_bins import bin_answers, bin_counts, within
+from stratsynth.release.tail_sums import with_sum
 from stratsynth.schema import Numeric
 from stratsynth.schema.drawn import PARETO, PRIOR
 from stratsynth.schema.inside import Inside, Tail, declared
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
 
     from stratsynth.certificate import Certificate
     from stratsynth.mechanisms import Prepared
-    from stratsynth.models import Model
+    from stratsynth.models import Model, TableModel
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]
@@ -94,15 +98,17 @@ def laws(
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer.
-        model: Loads the model; called only if strata are split again.
+        model: Loads the model; called only if strata are split again, or a clipped sum tells of a tail.
         densities: Weights of the places of bins in a prior's rows, by column.
     """
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
     tails = [name for name, column in columns.items() if column.shape == PARETO]
-    counts = tail_counts(schema, tails, certificate, measurements, model) if tails else {}
     answers = bin_answers(schema, measurements)
     placed = [name for name, one in answers.items() if one.places is not None]
-    inside = bin_counts(schema, placed, certificate, measurements, model) if placed else {}
+    squares = _squares(schema, certificate, measurements, model) if tails or placed else None
+    counts = {} if squares is None else tail_counts(squares, tails)
+    inside = {} if squares is None else bin_counts(squares, placed)
+    sums = {one.column: one for one in clipped_sums(schema, measurements) if not one.stratum}
     found, stated = dict[str, Inside](), []
     for name, column in columns.items():
         tail, why = _tail(schema, name, column, counts.get(name))
@@ -110,37 +116,45 @@ def laws(
         law = Inside(tail, density)
         if name in answers:
             law = within(column, law, answers[name], inside.get(name))
+        summed = None
+        if name in sums and squares is not None and tail is not None and not why and column.within != PRIOR:
+            summed = with_sum(name, column, law, sums[name], squares, _drawn(model()).oneway(name))
+            law = summed or law
         if tail is not None or law.density is not None or law.heaps is not None:
             found[name] = law
         if name in found or column.round or column.within == PRIOR:
-            stated.append(_stated(name, column, law, why, density))
+            stated.append(_stated(name, column, law, why, density, summed=summed is not None))
     return found, tuple(stated)
 
 
-def tail_counts(
-    schema: Schema,
-    names: Sequence[str],
-    certificate: Certificate,
-    measurements: pa.Table,
-    model: Callable[[], Model],
-) -> dict[str, TailCounts]:
+def _drawn(model: Model) -> TableModel:
+    """Return the model of a release's rows before they were raked to published totals."""
+    own = model.table_model()
+    return own.base if isinstance(own, Calibrated) else own
+
+
+def _squares(
+    schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
+) -> Squares | None:
+    """Return least squares over a release's tables; None without tables, and of strata that overlap."""
+    if not of_tables(measurements).num_rows:
+        return None
+    try:
+        return Squares(read_tables(schema, certificate, measurements, model))
+    except StratsynthError:  # a record is in several strata
+        return None
+
+
+def tail_counts(squares: Squares, names: Sequence[str]) -> dict[str, TailCounts]:
     """Return a mapping from column to everybody's noisy numbers of records from each bin on, with their noise.
 
     Columns that nothing measured are absent.
 
     Args:
-        schema: All columns of the release.
+        squares: Least squares of the release.
         names: The columns, of numbers.
-        certificate: See `laws`.
-        measurements: See `laws`.
-        model: See `laws`.
     """
-    if not of_tables(measurements).num_rows:
-        return {}
-    try:
-        squares = Squares(read_tables(schema, certificate, measurements, model))
-    except StratsynthError:  # strata that overlap, of which a record is in several
-        return {}
+    schema = squares.tables.schema
     (records,), (sized,) = squares.estimate(Functions(1, {}))
     found = {}
     for name in names:
@@ -199,11 +213,11 @@ def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None)
     return tail or declared(column).tail, why
 
 
-def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None) -> InsideStated:
+def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
     """Return the certificate's entry on the law of the column `name`.
 
     `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
-    without.
+    without. `summed` is True if the slope follows the column's clipped sum too.
     """
     tail = law.tail
     before = np.zeros((len(column.extents), 1)) if prior is None else prior
@@ -217,6 +231,7 @@ def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | N
         bins=len(own),
         slopes=column.slopes if tail is not None else None,
         fitted=tail is not None and not why,
+        summed=summed,
         why=why,
         prior=0 if prior is None else int((prior.sum(axis=1) > 0).sum()),
         places=0 if placed is None else int(placed.sum()),

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.answers.squares import Functions, Squares
-from stratsynth.answers.tables import read_tables
-from stratsynth.errors import StratsynthError
+from stratsynth.answers.squares import Functions
 from stratsynth.schema import Numeric
 from stratsynth.schema.bins import LINEAR
 from stratsynth.schema.inside import PLACES, Inside, numbers
@@ -32,8 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stratsynth.certificate import Certificate
-    from stratsynth.models import Model
+    from stratsynth.answers.squares import Squares
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]
@@ -87,25 +84,14 @@ def bin_answers(schema: Schema, measurements: pa.Table) -> dict[str, BinAnswers]
     return found
 
 
-def bin_counts(
-    schema: Schema,
-    names: Sequence[str],
-    certificate: Certificate,
-    measurements: pa.Table,
-    model: Callable[[], Model],
-) -> Mapping[str, tuple[Floats, Floats]]:
+def bin_counts(squares: Squares, names: Sequence[str]) -> Mapping[str, tuple[Floats, Floats]]:
     """Return a mapping from column to two arrays by bin: everybody's noisy number of records, its noise's deviation.
 
-    By the noisy `measurements` of a release; columns of `names` that are not measured are absent. `model` loads the
-    model, called only if strata are split again.
+    By least squares of a release; columns of `names` that are not measured are absent.
     """
-    try:
-        squares = Squares(read_tables(schema, certificate, measurements, model))
-    except StratsynthError:  # strata that overlap, of which a record is in several
-        return {}
     found = {}
     for name in names:
-        column = numeric(schema, name)
+        column = numeric(squares.tables.schema, name)
         bins = len(column.extents)
         asked = Functions(bins, {name: np.eye(bins, column.size)})
         counts, known = squares.estimate(asked)

@@ -15,7 +15,7 @@ import numpy as np
 from stratsynth.errors import ReleaseError
 from stratsynth.schema.bins import LINEAR
 from stratsynth.schema.drawn import PARETO
-from stratsynth.schema.multiples import multiples
+from stratsynth.schema.multiples import heaped, multiples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,7 +144,7 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
             drawn = np.copysign(np.expm1(np.abs(at)) * unit, at)
     if inside.tail is not None:
         there = ~dense & np.isin(codes, inside.tail.steep(column))
-        drawn[there] = _pareto(low[there], end[there], share[there], inside.tail.slope)
+        drawn[there] = pareto(low[there], end[there], share[there], inside.tail.slope)
     if column.integer:
         drawn = np.floor(drawn)
     return multiples(column, np.clip(drawn, low, top) + 0.0, low, top)
@@ -159,7 +159,7 @@ def middles(column: Numeric, inside: Inside | None = None) -> tuple[float, ...]:
     """
     law = declared(column) if inside is None else inside
     own = [] if law.tail is None else law.tail.bins(column).tolist()
-    plain = column.shape in LINEAR and not column.round and law.density is None
+    plain = column.shape in LINEAR and not column.round and law.density is None and law.heaps is None
     found = []
     for i, (low, top) in enumerate(column.extents):
         if plain or low == top:
@@ -167,7 +167,9 @@ def middles(column: Numeric, inside: Inside | None = None) -> tuple[float, ...]:
         else:
             points = 16 * POINTS if i in own else POINTS
             drawn = numbers(column, np.full(points, i), (np.arange(points) + 0.5) / points, law)
-            found.append(math.fsum(drawn.tolist()) / points)
+            found.append(
+                math.fsum(drawn.tolist()) / points if law.heaps is None else _heaped_mean(column, i, drawn, law)
+            )
     if law.tail is not None:
         mean = float(law.tail.masses(column) @ np.array([found[i] for i in own]))
         found = [mean if i in own else middle for i, middle in enumerate(found)]
@@ -201,6 +203,12 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
     return np.where(there[:, None], found + floor, 0.0)
 
 
+def pareto(low: Floats, end: Floats, share: Floats, slope: float) -> Floats:
+    """Return the number below which `share` of a Pareto law between `low` and `end`, both above 0, lies."""
+    left = -np.expm1(-slope * np.log(end / low))  # 1 - (low / end) ** slope
+    return np.asarray(low * np.exp(-np.log1p(-share * left) / slope))
+
+
 def to_arrays(laws: Mapping[str, Inside]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the laws of columns as facts and arrays by name, for a file."""
     facts = {
@@ -231,6 +239,15 @@ def from_arrays(facts: Any, arrays: Mapping[str, NDArray[Any]], columns: Mapping
     return found
 
 
+def _heaped_mean(column: Numeric, i: int, drawn: Floats, law: Inside) -> float:
+    """Return the mean of numbers drawn in bin i after they became multiples, by the weights of the law."""
+    assert law.heaps is not None  # noqa: S101 - the caller looked
+    weights = law.heaps[i] if law.heaps[i].sum() > 0 else np.eye(law.heaps.shape[1])[-1]
+    low, top = (np.full(len(drawn), end, np.float64) for end in column.extents[i])
+    means = [heaped(column, drawn, low, top, np.full(len(drawn), c)).mean() for c in range(len(weights))]
+    return float(weights @ np.array(means) / weights.sum())
+
+
 def _is_tail(column: Numeric, tail: Tail) -> bool:
     """True if a tail has bins of the column, above 0, and a positive slope."""
     begin = tail.first if tail.begin is None else tail.begin
@@ -255,12 +272,6 @@ def _placed(codes: Codes, share: Floats, density: Floats | None) -> tuple[Floats
     part = np.clip(np.divide(codes + share - before, wide, out=np.full(len(codes), 0.5), where=wide > 0), 0.0, 1.0)
     place = (cell % PLACES + part) / PLACES
     return np.where(known[codes], place, share), known[codes]
-
-
-def _pareto(low: Floats, end: Floats, share: Floats, slope: float) -> Floats:
-    """Return the number below which `share` of a Pareto law between `low` and `end`, both above 0, lies."""
-    left = -np.expm1(-slope * np.log(end / low))  # 1 - (low / end) ** slope
-    return np.asarray(low * np.exp(-np.log1p(-share * left) / slope))
 
 
 def _power(base: float, exponent: float) -> float:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from stratsynth.schema.columns import Numeric
 
     Floats = NDArray[np.float64]
+
+LONGEST = 100_000
+"""Most multiples of a heap after which the larger heaps come again."""
+LEAST = 1e-300
+"""Smallest width by which a place in a bin is divided."""
 
 
 def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Floats:
@@ -57,16 +66,53 @@ def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, d
 def heaped(column: Numeric, drawn: Floats, low: Floats, top: Floats, classes: NDArray[np.intp]) -> Floats:
     """Return drawn numbers as multiples of the column's heap of their class, and of no larger one, within their bins.
 
-    A bin without such a multiple leaves a number as it is, and so does the class behind the last heap, of no multiples.
+    A bin is cut into as many equal parts as it has such multiples, one for each in their order, so that an even law
+    stays even: the nearest multiple would favour those at the lower end of a bin and those beside a larger one. A bin
+    without such a multiple leaves a number as it is, and so does the class behind the last heap, of no multiples.
     """
     found = drawn.copy()
     for number, unit in enumerate(column.heaps):
         here = classes == number
-        x, first, last = drawn[here], np.ceil(low[here] / unit) * unit, np.floor(top[here] / unit) * unit
-        near = np.clip(np.round(x / unit) * unit, first, last)
-        for step in (unit, -2 * unit):  # the one above, then the one below
-            larger = np.any([near % heap == 0 for heap in column.heaps[:number]] or [np.zeros(len(near), bool)], axis=0)
-            moved = near + step * larger
-            near = np.where((first <= moved) & (moved <= last), moved, near)
-        found[here] = np.where(first <= last, near, x)
+        x, first, last = drawn[here], low[here], top[here]
+        own = _Own.of(int(unit), [int(heap) for heap in column.heaps[:number]])
+        before = own.below(first, "left")
+        number_of = own.below(last, "right") - before
+        part = np.clip((x - first) / np.maximum(last - first + column.integer, LEAST), 0.0, 1.0)
+        multiple = own.at(before + np.clip(np.floor(part * number_of), 0, np.maximum(number_of - 1, 0)))
+        found[here] = np.where((number_of > 0) & (first <= multiple) & (multiple <= last), multiple, x)
     return found + 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """Multiples of a heap that are multiples of no larger one: those of one period, again and again."""
+
+    period: float
+    numbers: Floats
+    """Ascending, from 0 to below the period."""
+
+    @classmethod
+    def of(cls, unit: int, larger: Sequence[int]) -> _Own:
+        """Find them; a larger heap that would make the period too long is left out."""
+        period, kept = unit, list[int]()
+        for heap in larger:
+            if math.lcm(period, heap) <= LONGEST * unit:
+                period, kept = math.lcm(period, heap), [*kept, heap]
+        numbers = np.arange(0, period, unit, dtype=np.float64)
+        for heap in kept:
+            numbers = numbers[numbers % heap != 0]
+        return cls(float(period), numbers)
+
+    def below(self, x: Floats, side: Literal["left", "right"]) -> Floats:
+        """Return how many lie from 0 to below x, with x itself if `side` is "right"; less than 0 for an x below 0."""
+        periods = np.floor(x / self.period)
+        found: Floats = periods * len(self.numbers) + np.searchsorted(self.numbers, x - periods * self.period, side)
+        return found
+
+    def at(self, place: Floats) -> Floats:
+        """Return the one at a place, counted from 0 on."""
+        if not len(self.numbers):
+            return np.full(len(place), np.nan)
+        periods = np.floor(place / len(self.numbers))
+        found: Floats = periods * self.period + self.numbers[(place - periods * len(self.numbers)).astype(np.intp)]
+        return found

@@ -297,3 +297,15 @@ def test_a_file_of_the_released_year_or_with_an_account_gives_no_largest_weight(
     bureau.people(50, 2023).assign(PWGTP="").to_csv(tmp_path / "none.csv", index=False)
     with pytest.raises(UsageError, match="have no weight in the column PWGTP"):
         acs.schema(["SEX"], year=2024, weight_from=tmp_path / "none.csv")
+
+
+def test_columns_of_dollars_measure_what_lies_within_their_bins_and_no_others_do():
+    schema = acs.schema(["AGEP", "WKHP", "POVPIP", "PINCP", "PERNP", "WAGP"], year=2024)
+    dollars = {name: schema.column(name) for name in ("PINCP", "PERNP", "WAGP")}
+    for column in dollars.values():
+        assert (column.shape, column.places, column.heaps) == ("pareto", 0.1, (10_000, 5_000, 1_000, 100))
+    assert [column.tail for column in dollars.values()] == [(2.4, 6), (2.4, 6), (2, 6)]
+    assert [column.clip for column in dollars.values()] == [1_000_000, None, None]
+    assert [bool(column.round) for column in dollars.values()] == [False, False, True]
+    for name in ("AGEP", "WKHP", "POVPIP"):
+        assert (schema.column(name).places, schema.column(name).heaps, schema.column(name).clip) == (0, (), None)

@@ -35,6 +35,7 @@ from stratsynth.release.measured_bins import CELLS, BinAnswers, bin_answers, til
 from stratsynth.schema import Unit
 from stratsynth.schema.codec import decode
 from stratsynth.schema.inside import PLACES, Inside, Tail
+from stratsynth.schema.multiples import heaped
 from stratsynth.schema.weight import RowWeight
 
 SIZE = 20_000
@@ -305,6 +306,34 @@ def test_the_bins_of_a_tail_keep_the_tail():
     assert not law.density[4].any()
     assert (law.density[3] @ CELLS / law.density[3].sum()) == pytest.approx(0.5, abs=1e-3)
     assert law.tail == Tail(4, 2.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("low", "top", "heaps"),
+    [(60_001, 75_000, (10_000, 1_000)), (-20_000, -1, (10_000, 1_000)), (1, 300, (15, 10)), (-31, 47, (6, 4, 3))],
+)
+def test_an_even_law_has_each_multiple_of_a_bin_as_often_as_the_others(low, top, heaps):
+    """Beside larger multiples, and at both ends; of heaps that do not divide one another too, and below 0."""
+    column = Numeric(lower=low, upper=top, edges=(low, top + 1), integer=True, heaps=heaps)
+    drawn = np.repeat(np.arange(low, top + 1.0), 10)
+    ends = np.full(len(drawn), float(low)), np.full(len(drawn), float(top))
+    for number, unit in enumerate(heaps):
+        wanted = [x for x in range(low, top + 1) if x % unit == 0 and all(x % heap for heap in heaps[:number])]
+        found = heaped(column, drawn, *ends, np.full(len(drawn), number))
+        numbers, times = np.unique(found, return_counts=True)
+        assert numbers.tolist() == wanted
+        assert times == pytest.approx(len(drawn) / len(wanted), abs=10)
+        assert (np.diff(found) >= 0).all()
+
+
+def test_a_number_stays_where_its_bin_has_no_multiple_of_its_class():
+    column = Numeric(lower=1, upper=99, edges=(1, 40, 100), integer=True, heaps=(100, 50))
+    drawn, ends = np.array([7.0, 41.0, 99.0]), (np.array([1.0, 40, 40]), np.array([39.0, 99, 99]))
+    assert heaped(column, drawn, *ends, np.array([1, 1, 1])).tolist() == [7, 50, 50]
+    assert heaped(column, drawn, *ends, np.array([0, 0, 2])).tolist() == [7, 41, 99]
+    odd = Numeric(lower=1, upper=2_000_006, integer=True, heaps=(1_000_003, 1_000_000))  # alike again after 10^12
+    ends = np.ones(2), np.full(2, 2_000_006.0)
+    assert heaped(odd, np.array([2.0, 2_000_000]), *ends, np.array([1, 1])).tolist() == [1_000_000, 2_000_000]
 
 
 def test_noisy_multiples_below_their_noise_count_as_none():

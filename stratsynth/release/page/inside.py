@@ -9,11 +9,10 @@ from stratsynth.report.numbers import several
 if TYPE_CHECKING:
     from stratsynth.certificate import InsideStated
 
-MODEL = (
-    "It is a model, made of how many there are and not of how large they are; in groups it is everybody's, and means "
-    "depend on it."
-)
+MODEL = "It is a model, made of {}; in groups it is everybody's, and means depend on it."
 """Sentence on every tail."""
+COUNTED = "how many there are and not of how large they are"
+SUMMED = "how many there are and of what everybody's numbers add up to, each cut off at the declared clip"
 
 
 def inside_line(each: InsideStated) -> str:
@@ -25,14 +24,15 @@ def _sentences(each: InsideStated) -> list[str]:
     said = []
     if each.slope is not None and each.slopes is not None and each.start is not None:
         low, high = each.slopes
+        noisy = "counts of everybody and a noisy sum" if each.summed else "counts of everybody"
         how = (
-            f"fitted to noisy counts of everybody within the declared {low:g} to {high:g}"
+            f"fitted to noisy {noisy} within the declared {low:g} to {high:g}"
             if each.fitted
             else f"the middle of the declared {low:g} to {high:g}, as {each.why}"
         )
         said.append(
             f"Of {each.column}, numbers from {each.start:,.6g} on are drawn from a Pareto law of slope "
-            f"{each.slope:.2f}, {how}. {MODEL}"
+            f"{each.slope:.2f}, {how}. {MODEL.format(SUMMED if each.summed else COUNTED)}"
         )
         if each.bins > 1:
             said.append(f"Noise hides how they spread over the last {several(each.bins, 'bin')}, drawn as one.")
