@@ -172,7 +172,7 @@ def record(
             seen.works.extend([content(path), content(solver), content(problem)] for path, problem in handed)
             return together(solver, problems, paths)
 
-        steps = mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0))
+        steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0))
         model = run(steps, world.schema, _Recorder(answers, others, account, prepared, seen, frozen), solve)
         seen.result = model.state() if isinstance(model, Model) else model
         stated = certificate(prepared, table, account, private=False, unverified=answers.unverified)

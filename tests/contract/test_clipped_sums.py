@@ -4,10 +4,13 @@ import dataclasses
 
 import pytest
 
-from helpers.contract import violations
+from helpers.contract import caught, violations
 from stratsynth import Budget, Numeric, Schema, Stratified
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.with_sums import WithSums
+from stratsynth.questions.sums import within_bins
+from stratsynth.questions.sums.base import Block
 from stratsynth.testing import worlds
 
 LARGE = 10**5
@@ -45,3 +48,15 @@ def test_these_worlds_have_sums_of_everybody_and_of_strata():
         assert isinstance(prepared.mechanism, WithSums)
         assert prepared.sums.strata
         assert [bool(q.multiples) for q in prepared.bin_sums.questions] == [False, True]
+
+
+@pytest.mark.parametrize("planted", ["the grid", "the neighbours"])
+def test_the_suite_asks_the_sums_and_finds_one_that_a_record_moves_too_far(planted, monkeypatch):
+    """A contract of the mechanism inside alone would ask none, and find nothing."""
+    if planted == "the grid":
+        monkeypatch.setattr(within_bins, "GRID", 2 * within_bins.GRID)
+        assert "sensitivity" in caught(build("independent"), among=WORLDS[:1], orders=0)
+    else:
+        exchanged = dataclasses.replace(WORLDS[0], neighbours=Neighbours.REPLACE)
+        monkeypatch.setattr(Block, "reach", lambda *_: 1.0)
+        assert "sensitivity" in caught(build("independent"), among=[exchanged], orders=0)
