@@ -14,9 +14,11 @@ from stratsynth.adapters import GroupRegression
 from stratsynth.adapters.predictors.descent import Descent, Region
 from stratsynth.adapters.predictors.moments import NoisyMoments
 from stratsynth.adapters.predictors.objective import Objective
+from stratsynth.mechanisms import Public
 from stratsynth.models import ByGroup
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Gradients, Losses
+from stratsynth.strata import crossing
 
 PLAIN = {"iterations": 1, "momentum": 0.0, "tail": 0.0, "radius": 5.0}
 
@@ -305,3 +307,18 @@ def test_persons_of_several_rows_are_protected_as_one():
     release = fit(how, open_table(frame, schema=schema, declared_size=200), Budget(3, 1e-6))
     assert release.certificate["unit"] == {"column": "P", "max_rows": 2}
     assert np.isfinite(release.model.theta).all()
+
+
+def test_strata_of_noisy_sizes_are_asked_as_many_questions_whatever_these_are():
+    """Private weights give sizes that are answers: were steps to follow from them, the course of a fit would too."""
+    schema = Schema(
+        {"G": Categorical(("a", "b")), "X": Numeric(lower=-1, upper=1, bins=1), "Y": Categorical(("0", "1"))}
+    )
+    how, public = GroupRegression(model="logistic", target="Y", features=["X"]), Public(schema, 4_000)
+    (stratum, _) = crossing(schema, ["G"])
+
+    def steps(*, exact):
+        inside = (public.within(stratum, share, exact=exact) for share in (0.01, 0.3, 0.9))
+        return len({how.task(one, Budget(1, 1e-9)).steps for one in inside})
+
+    assert (steps(exact=True), steps(exact=False)) == (3, 1)
