@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import log_ndtr
 from sklearn.linear_model import LogisticRegression
 
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
 from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors.defaults import gaussian_mu
 from stratsynth.adapters.predictors.descent import Descent, Region
 from stratsynth.adapters.predictors.moments import NoisyMoments
 from stratsynth.adapters.predictors.objective import Objective
@@ -322,3 +324,12 @@ def test_strata_of_noisy_sizes_are_asked_as_many_questions_whatever_these_are():
         return len({how.task(one, Budget(1, 1e-9)).steps for one in inside})
 
     assert (steps(exact=True), steps(exact=False)) == (3, 1)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (3, 1e-9), (12, 1e-12), (25, 1e-9)])
+def test_what_a_budget_affords_is_a_number_that_no_processor_rounds_otherwise(epsilon, delta):
+    """Clips and steps follow from it: another last digit would be another question to a fit that goes on."""
+    mu = gaussian_mu(epsilon, delta)
+    spent = np.exp(log_ndtr(mu / 2 - epsilon / mu)) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+    assert spent == pytest.approx(delta, rel=1e-3)
+    assert mu == float(f"{mu:.6g}")
