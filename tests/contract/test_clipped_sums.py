@@ -72,9 +72,13 @@ PAY = Numeric(
 )
 
 
-def paid(*public, neighbours=Neighbours.ADD_REMOVE, **more):
-    """The first world with amounts beside its ages, and these columns public."""
-    columns = {**WORLDS[0].schema.columns, "PAY": PAY}
+YEARS = Numeric(lower=0, upper=99, integer=True, shape="smooth", missing=True, clip=80, places=0.3, heaps=(10, 5))
+"""Ages that a fit of 20,000 people counts in bands."""
+
+
+def paid(*public, neighbours=Neighbours.ADD_REMOVE, ages=None, **more):
+    """The first world with amounts beside its ages, or beside `ages`, and these columns public."""
+    columns = {**WORLDS[0].schema.columns, "PAY": PAY, **({} if ages is None else {"AGE": ages})}
     columns = {name: dataclasses.replace(column, public=name in public) for name, column in columns.items()}
     return dataclasses.replace(WORLDS[0], schema=Schema(columns, **more), neighbours=neighbours)
 
@@ -103,6 +107,7 @@ CASES = {
         dataclasses.replace(paid(), by=("AGE",)),
         lambda _: Stratified(Independent(), ["AGE"], BANDS, Groups(bands={"AGE": [20]})),
     ),
+    "ages in bands": (dataclasses.replace(paid(ages=YEARS), declared_size=20_000), mst_by),
     "noisy weights": (paid(), lambda world: Stratified(make("mst", {}), world.by, Weights.private(share=0.1))),
 }
 
@@ -110,7 +115,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_sums_keep_to_their_price_however_people_differ_and_are_divided(case):
     world, how = CASES[case]
-    prepared = prepare(how(world), world.schema, Budget(3, 1e-6, world.neighbours), LARGE)
+    prepared = prepare(how(world), world.schema, Budget(3, 1e-6, world.neighbours), world.declared_size)
+    assert (prepared.public.schema is world.schema) == (case != "ages in bands")
     assert (len(prepared.sums.columns), len(prepared.bin_sums.questions)) == (2, 4)
     assert violations(lambda world, _: how(world), among=[world], tables=2, orders=0) == []
 
