@@ -77,9 +77,9 @@ class Descent:
         self._direction, self._sum = np.zeros_like(self.theta), np.zeros_like(self.theta)
 
     def step(self, gradient: Floats) -> None:
-        """Move the coefficients `theta` one step, in place, against `gradient`, an array: a noisy one of the objective.
+        """Move the descent's own `theta`, coefficients, one step against `gradient`, a noisy array shaped as they are.
 
-        They are added to the sum of the last steps.
+        They become a new array, in the region, which enters the mean `result` if among the last `tail` of all steps.
         """
         # heavy ball: the direction keeps a part of the earlier gradients, and with it averages their noise
         self._direction = self.momentum * self._direction + gradient

@@ -120,9 +120,9 @@ def workload_of(
 
 
 def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of mean distances over the marginals `found` of a pair: a row a group, then everybody.
+    """Frame of mean distances over marginals, with intervals: a row for each group of `pair`, then everybody.
 
-    `scale` is 2 for L1, 1 for variation.
+    `found` is the pair's `WorkloadError`; `scale` is 2 for L1, 1 for total variation.
     """
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)

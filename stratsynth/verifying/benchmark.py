@@ -23,9 +23,10 @@ SLACK = 10
 
 
 def check_benchmark(certificate: Certificate, folder: Path, notes: Notes) -> None:
-    """Add a finding to `notes` for each control table of a certificate that model or rows in the folder contradict.
+    """Add to `notes` findings where model, rows or the certificate's own notices contradict its published totals.
 
-    Likewise for notices; else a check passed.
+    Without findings, add a check passed; nothing is added if neither model nor certificate has totals, or no model can
+    be loaded from the release `folder`.
     """
     try:
         model = files.load(folder / "model")

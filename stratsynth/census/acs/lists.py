@@ -37,13 +37,11 @@ class Listed:
 
 
 def check_cited(given: Mapping[str, Any], citation: str) -> str:
-    """Return the citation of the tables of codes `given` by column.
-
-    Refused: no citation, an account, tables of persons.
+    """Return the trimmed `citation` of `given`, tables of codes by column; an empty text if there are no tables.
 
     Raises:
-        UsageError: Tables without a citation, with an account, or of person records: codes that somebody has are no
-            public list of all that there are.
+        UsageError: Tables without a fit citation, or a citation without tables; a table whose file has a privacy
+            account, or of person records: codes that somebody has are no public list of all that there are.
     """
     if not given:
         if citation:
