@@ -94,7 +94,8 @@ class GroupRegression(Mechanism[Regression | Network]):
     network. The coefficients of a linear or logistic model have intervals if this is above 0."""
     iterations: int | None = at(None, least=1, most=10_000)
     """Number of gradients; by default 100, and for `logistic` and `softmax` 30 to 300 by public size and budget
-    (`stratsynth.adapters.predictors.defaults`)."""
+    (`stratsynth.adapters.predictors.defaults`). Strata whose shares are noisy or a sample's take 100: what is asked
+    does not depend on answers."""
     rate: float | None = at(None, above=0, most=1e6)
     """Learning rate; by default 1 over the largest curvature that features within their bounds can have, for `logistic`
     and `softmax` 1 + momentum over it, and for a network 8 / (hidden + 1), twice 1 over the curvature of its output

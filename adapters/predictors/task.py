@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 STEPS = 100
-"""Default number of gradients of a linear model and a network."""
+"""Default number of gradients of a linear model and a network, and in strata without exact sizes."""
 TARGETS: dict[str, tuple[Callable[[Column], bool], str]] = {
     "linear": (lambda column: isinstance(column, Numeric), "a numeric column"),
     "logistic": (two_levels, "a categorical column of two levels"),
@@ -220,7 +220,8 @@ def task_of(settings: GroupRegression, public: Public, families: Families, budge
     rate = pace.rate if settings.rate is not None and not network else pace.rate / bounded
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
-    steps = settings.iterations or pace.steps
+    # sizes by noisy or sampled shares may decide how far a gradient is cut, and not how often it is asked
+    steps = settings.iterations or (pace.steps if public.exact else STEPS)
     task = PredictorProblem(
         settings,
         schema,

@@ -118,12 +118,13 @@ def check_contract(
             detail = "what it pays for which kind of question depends on answers: do not say adaptive = False"
             found[Finding("adaptive", detail)] = None
         asked = [a for a, _ in _asked(first)]
-        exact = exact_answers(load(world.schema, open_source(rows)), asked)
+        counted = first.schema or world.schema
+        exact = exact_answers(load(counted, open_source(rows)), asked)
         for (a, answer), truth in zip(_asked(first), exact, strict=True):
             noise.extend(standard_noise(a, truth, budget.neighbours, answer))
         for j in range(neighbours):
             other = world.neighbour(rows, rng)
-            there = exact_answers(load(world.schema, open_source(other)), asked)
+            there = exact_answers(load(counted, open_source(other)), asked)
             found.update(dict.fromkeys(_sensitivity(first, exact, there, budget)))
             if j % 2:
                 other = world.stranger(rows, rng, KINDS[(j + seed) % len(KINDS)])

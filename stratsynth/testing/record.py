@@ -40,9 +40,11 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Budget
     from stratsynth.accounting.charges import Charge
+    from stratsynth.data.table import PrivateTable
     from stratsynth.noise import Entropy
     from stratsynth.questions import Answer, Solver
     from stratsynth.questions.reading import Rows
+    from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
     from stratsynth.testing.worlds import World
 
@@ -54,6 +56,8 @@ Driver = Callable[[Callable[[], "Rows"], FitAccount, "Entropy"], "PrivateAnswers
 class Run:
     """Record of one fit as observed from outside."""
 
+    schema: Schema | None = None
+    """Schema that rows are read by: the world's, or that with code lists in groups and numbers in bands."""
     batches: list[list[Asked]] = field(default_factory=list)
     """Questions asked, in batches."""
     questions: list[str] = field(default_factory=list)
@@ -156,24 +160,28 @@ def record(
     seen = Run()
 
     def fit() -> None:
-        table = open_table(rows, schema=world.schema, declared_size=world.declared_size)
         prepared = prepare(mechanism, world.schema, budget, world.declared_size, world.prior)
+        seen.schema = counted = prepared.public.schema
+
+        def opened(frame: pd.DataFrame) -> PrivateTable:
+            return open_table(frame, schema=world.schema, declared_size=world.declared_size).counted_by(counted)
+
+        table = opened(rows)
         request = Request("", mechanism.name, prepared.budget, per_unit(prepared.allot), 0, caps=prepared.caps)
         account = ProcessLedger().open(request)
         seen.stated = content(_stated(mechanism, prepared.allot))
         answers = driver(table.backend.rows, account, SeededEntropy(seed))
         others = None
         if twin is not None:
-            source = open_table(twin, schema=world.schema, declared_size=world.declared_size).backend.rows
-            others = driver(source, ProcessLedger().open(request), SeededEntropy(seed))
+            others = driver(opened(twin).backend.rows, ProcessLedger().open(request), SeededEntropy(seed))
 
         def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
             handed = zip(paths, problems, strict=True)
             seen.works.extend([content(path), content(solver), content(problem)] for path, problem in handed)
             return together(solver, problems, paths)
 
-        steps = mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0))
-        model = run(steps, world.schema, _Recorder(answers, others, account, prepared, seen, frozen), solve)
+        steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0))
+        model = run(steps, counted, _Recorder(answers, others, account, prepared, seen, frozen), solve)
         seen.result = model.state() if isinstance(model, Model) else model
         stated = certificate(prepared, table, account, private=False, unverified=answers.unverified)
         seen.certified = content({**stated, "created": None})  # midnight may pass between two runs

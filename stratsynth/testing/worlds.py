@@ -34,8 +34,8 @@ class World:
     weights: Weights
     declared_size: int = 100
     neighbours: Neighbours = Neighbours.ADD_REMOVE
-    """Notion of neighbour, also of the contract's budgets: one record more or fewer; for `attribute`, other values of
-    one record in the columns that the schema does not declare public."""
+    """Notion of neighbour, also of the contract's budgets: one record more or fewer; for `replace`, one exchanged for
+    another; for `attribute`, other values of one record in the columns that the schema does not declare public."""
     prior: PriorSource | None = None
     """Public rows that fits start from; None without a prior."""
 
@@ -58,16 +58,25 @@ class World:
     def neighbour(self, table: pd.DataFrame, rng: Generator) -> pd.DataFrame:
         """Return a neighbour of `table` by `rng`: one row more or fewer, the new one as likely to be rare as common.
 
-        For `attribute`, one row with other values in its protected columns.
+        For `replace`, one row exchanged; an empty table has no other neighbour than itself. For `attribute`, one row
+        with other values in its protected columns.
         """
         if self.neighbours == Neighbours.ATTRIBUTE:
             return self._changed(table, rng, [int(rng.integers(len(table)))] if len(table) else [])
-        if len(table) and rng.random() < 0.5:
-            return table.drop(index=int(rng.integers(len(table)))).reset_index(drop=True)
+        exchanged = self.neighbours == Neighbours.REPLACE
+        if exchanged and not len(table):
+            return table
+        if exchanged or (len(table) and rng.random() < 0.5):
+            fewer = table.drop(index=int(rng.integers(len(table)))).reset_index(drop=True)
+            return pd.concat([fewer.astype(object), self._row(rng)], ignore_index=True) if exchanged else fewer
+        return pd.concat([table.astype(object), self._row(rng)], ignore_index=True)
+
+    def _row(self, rng: Generator) -> pd.DataFrame:
+        """Return a frame of one random row, each value as likely as any other."""
         row = pd.DataFrame({c: [_pick(rng, _values(self.schema, c))] for c in self.schema.names})
         if (weight := self.schema.row_weight.column) is not None:
             row[weight] = [_pick(rng, _weights(self.schema))]
-        return pd.concat([table.astype(object), row.astype(object)], ignore_index=True)
+        return row.astype(object)
 
     def stranger(self, table: pd.DataFrame, rng: Generator, kind: str) -> pd.DataFrame:
         """Return a random table of this `kind`; for `attribute`, `table` with all protected values drawn again."""

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 from stratsynth import open_table
+from stratsynth.census.acs.catalogue import tasks
+from stratsynth.census.acs.folktables import from_folktables
 from stratsynth.data.frames import declared
 from stratsynth.data.load import kept
 from stratsynth.data.sources import open_source
@@ -277,3 +279,25 @@ def test_units_are_told_apart_as_levels_are(ids, units):
 def test_ids_that_pandas_may_round_tell_nobody_apart_whatever_the_type_of_the_column(ids):
     assert rows_kept(ids) == 1 + ("x" in ids)
     assert rows_kept(pd.Series(ids, dtype=object)) == 1 + ("x" in ids)
+
+
+class _Problem:
+    """A task of folktables, without folktables."""
+
+    def __init__(self, name):
+        found = tasks()[name]
+        self.features, self.target, self.group = list(found.features), found.target, None
+        self._preprocess = lambda rows: rows
+        self._preprocess.__module__ = "folktables.acs"
+
+
+@pytest.mark.parametrize("stranger", ["x", "31", True, 2**80, object(), b"\xff", None, 3.5])
+def test_a_task_s_conditions_keep_the_same_records_whatever_another_one_holds(stranger):
+    """Before the conditions looked at each record, one odd value ended the fit in an error that quoted it."""
+    problem = _Problem("ACSPublicCoverage")
+    ages = [30, 70, 64]
+    rows = pd.DataFrame({name: [1.0] * 3 for name in [*problem.features, problem.target]}).assign(AGEP=ages)
+    one = rows[:1].astype(object).assign(AGEP=[stranger])
+    for frame in (rows, pd.concat([rows.astype(object), one], ignore_index=True)):
+        table = from_folktables(problem, frame, states=["PA"], year=2018)
+        assert table.source.in_memory["AGEP"].tolist()[:2] == [30, 64]

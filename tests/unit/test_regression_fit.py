@@ -5,18 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import log_ndtr
 from sklearn.linear_model import LogisticRegression
 
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
 from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors.defaults import gaussian_mu
 from stratsynth.adapters.predictors.descent import Descent, Region
 from stratsynth.adapters.predictors.moments import NoisyMoments
 from stratsynth.adapters.predictors.objective import Objective
+from stratsynth.mechanisms import Public
 from stratsynth.models import ByGroup
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Gradients, Losses
+from stratsynth.strata import crossing
 
 PLAIN = {"iterations": 1, "momentum": 0.0, "tail": 0.0, "radius": 5.0}
 
@@ -305,3 +309,27 @@ def test_persons_of_several_rows_are_protected_as_one():
     release = fit(how, open_table(frame, schema=schema, declared_size=200), Budget(3, 1e-6))
     assert release.certificate["unit"] == {"column": "P", "max_rows": 2}
     assert np.isfinite(release.model.theta).all()
+
+
+def test_strata_of_noisy_sizes_are_asked_as_many_questions_whatever_these_are():
+    """Private weights give sizes that are answers: were steps to follow from them, the course of a fit would too."""
+    schema = Schema(
+        {"G": Categorical(("a", "b")), "X": Numeric(lower=-1, upper=1, bins=1), "Y": Categorical(("0", "1"))}
+    )
+    how, public = GroupRegression(model="logistic", target="Y", features=["X"]), Public(schema, 4_000)
+    (stratum, _) = crossing(schema, ["G"])
+
+    def steps(*, exact):
+        inside = (public.within(stratum, share, exact=exact) for share in (0.01, 0.3, 0.9))
+        return len({how.task(one, Budget(1, 1e-9)).steps for one in inside})
+
+    assert (steps(exact=True), steps(exact=False)) == (3, 1)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (3, 1e-9), (12, 1e-12), (25, 1e-9)])
+def test_what_a_budget_affords_is_a_number_that_no_processor_rounds_otherwise(epsilon, delta):
+    """Clips and steps follow from it: another last digit would be another question to a fit that goes on."""
+    mu = gaussian_mu(epsilon, delta)
+    spent = np.exp(log_ndtr(mu / 2 - epsilon / mu)) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+    assert spent == pytest.approx(delta, rel=1e-3)
+    assert mu == float(f"{mu:.6g}")

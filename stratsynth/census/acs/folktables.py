@@ -29,6 +29,7 @@ from stratsynth.schema.text import number
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from stratsynth.data.table import PrivateTable
     from stratsynth.schema import Column
@@ -238,15 +239,27 @@ def _kept(frame: pd.DataFrame, problem: FolktablesProblem, year: int) -> pd.Data
 
     All of them if the problem is no such task.
     """
-    import pyarrow as pa
-
     home = getattr(getattr(problem, "_preprocess", None), "__module__", "")
     for task in tasks().values() if home.partition(".")[0] == "folktables" else ():
         if (set(task.features), task.target) == (set(problem.features), problem.target):
             for name, sign, value in conditions(task.name, year):
-                frame = frame[meets(pa.array(frame[name]), sign, value).to_numpy(zero_copy_only=False)]
+                frame = frame[meets(_each_alone(frame[name]), sign, value).to_numpy(zero_copy_only=False)]
             return frame
     return frame
+
+
+def _each_alone(values: pd.Series[Any]) -> pa.Array:
+    """Return the number that each value spells by itself, as a fit reads it; null for what spells none."""
+    import numpy as np
+    import pyarrow as pa
+
+    from stratsynth.data.frames import to_arrow
+    from stratsynth.schema.values import floats
+
+    read = to_arrow(values)
+    whole = read if isinstance(read, pa.ChunkedArray) else pa.chunked_array([read])
+    numbers, _ = floats(Numeric(lower=0, upper=1, bins=1), whole)  # whose bounds are not used
+    return pa.array(np.asarray(numbers), from_pandas=True)
 
 
 def _numbered(column: Column) -> bool:
