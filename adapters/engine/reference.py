@@ -85,7 +85,7 @@ def _descended(
     loss = MarginalLossFn(tree.cliques, _Objective(tree.cliques, tree.separators), facts, smooth)
     constraints = [
         Constraint(domain.project(clique), invalid=np.argwhere(cells))
-        for clique, cells in zip(tree.cliques, forest.views(out), strict=True)
+        for clique, cells in zip(tree.cliques, forest.views(out.astype(np.float64)), strict=True)
         if cells.any()
     ]
     first = forest.views(base) if problem.start is None else _started(problem.start, tree)
