@@ -14,6 +14,7 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
 from stratsynth.evaluation.report.groups import GroupErrors, card, series_of, smallest_groups, with_people, worst_first
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
+from stratsynth.release.declared import DECLARED, MEASURED
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Figure, Page, Section
 from stratsynth.report.strip import Axis, legend
@@ -28,6 +29,7 @@ PANELS = 9
 GROUPS = 60
 """Largest number of groups in a heat map or a card, by error; the files have all."""
 WORST = 10
+WORDS = {DECLARED: "by its declared share", MEASURED: "by its measured size"}
 OURS = ("group", "stamp", "seconds")
 """Columns of the tidy table that are neither figures nor levels of groups."""
 
@@ -99,11 +101,14 @@ def grid_page(
     schema: Schema,
     stamp: str,
     chapters: Sequence[Section] = (),
+    groups: str = DECLARED,
 ) -> Page:
-    """Return the page of a grid's results, by the tidy `frame` of scores, paired `tests`, schema, under a `stamp`.
+    """Return the page of a grid's results, from the tidy `frame` of its scores and the frame `tests` of paired tests.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
-    releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
+    releases of its base, which `bases` names by label, if these were compared too. `stamp` is the notice on it;
+    `chapters`, sections, come before all other findings. `groups` says what the rows of groups follow, in releases with
+    strata.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
     drawn = frame[base | ~frame["mechanism"].str.startswith("(") & frame["stratification"].ne(DIRECT)].drop(
@@ -114,7 +119,7 @@ def grid_page(
         own = drawn["mechanism"].eq(label)
         by = drawn["stratification"].where(~own, "pooled by " + drawn["stratification"].astype(str))
         drawn = drawn.assign(mechanism=drawn["mechanism"].where(~own, name), stratification=by)
-    facts = {"Data": stamp}
+    facts = {"Data": stamp, "Rows of each group, with strata": WORDS[groups]}
     banner = BANNER if stamp == STAMP else None
     return comparison_page(
         drawn, schema=schema, facts=facts, banner=banner, findings=[*chapters, *findings(frame, tests)], numbers=frame
@@ -165,7 +170,7 @@ def _cards(runs: Runs) -> Iterator[Figure]:
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
-    """Yield a figure of error against epsilon for each mechanism of the runs: panels for everybody, smallest groups."""
+    """Yield a Figure for each mechanism, error against epsilon in `runs`: panels for everybody, smallest groups."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
     x = Axis.over(runs.epsilons, log=True)
@@ -217,7 +222,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
-    """Return those `values`, from the first on, whose places on the scale are at least `least` percent apart."""
+    """Return the list of those ascending `values` whose places on the `scale` are at least `least` percent apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:

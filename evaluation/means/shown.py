@@ -14,6 +14,7 @@ import numpy as np
 
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
+from stratsynth.models.means_section import DESIGN
 from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ STAMP = "INTERNAL: true means were computed from the data without a charge; not 
 def show_means(
     path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
 ) -> tuple[pd.DataFrame, str]:
-    """Return (frame of the recipe's private means at `level`, `true` ones if `internal`; a sentence on the release).
+    """Return (frame of the recipe's private means, with intervals at `level`; a sentence on the release).
 
-    The release is read from its folder, or made and charged for; a recipe of rows is refused.
+    `path` is the recipe, `out` the release's folder (None: the recipe's): read, or made and charged for. With
+    `internal` true means are added; `plot` is a file for a picture. A recipe of rows is refused.
     """
     from stratsynth.data.draft import refuse_release_folder
     from stratsynth.evaluation.means.pictures import means_picture
@@ -61,7 +63,7 @@ def show_means(
 
 
 def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
-    """Return the release in the folder and a sentence on it; without one, fit the recipe, which spends its budget.
+    """Return (release in the folder, a sentence on it); without one, fit the recipe, which spends its budget.
 
     A release that another recipe made is refused.
     """
@@ -77,7 +79,10 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
-    """Refuse the release in `folder` if of another recipe: mechanism, schema, epsilon, neighbours, strata, weights."""
+    """Refuse the release in `folder` if it was made by another recipe.
+
+    That is by mechanism, schema, epsilon, neighbours, strata, weights.
+    """
     from stratsynth.mechanisms import describe as described
     from stratsynth.mechanisms import prepare
 
@@ -103,7 +108,10 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
 
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """Return `table`, a frame of means, with a column `true`: means of the recipe's very rows, on the data's scale."""
+    """Return a copy of `table`, private means, with a column `true`: exact means of the recipe's rows.
+
+    They are on the data's scale.
+    """
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
     from stratsynth.mechanisms import prepare
@@ -131,7 +139,10 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
 
 def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Weighted mean of the numbers on the scale of column `name` of a schema, transformed back; NaN without weight."""
+    """Weighted mean of the numbers of column `name`, taken on the scale of its transform and brought back.
+
+    NaN if no weight. The schema declares the transform.
+    """
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
 
@@ -142,43 +153,55 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
 
 
 def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
-    """Return a page with a table of means at `level` (`internal`: true ones too) by column; `note` on the release."""
+    """Return a Page with the private means of `table`: a table a column, a row a group, intervals at `level`.
+
+    `internal`: with the true means; `note` is a sentence on the release.
+    """
     heads = [
         Column("group", "text"),
         Column("people", "count"),
         Column("mean"),
         *([Column("true")] if internal else []),
-        Column(f"{100 * level:g} % interval"),
+        Column(f"{100 * level:g} % interval, simple random sampling"),
+        *([Column(f"{100 * level:g} % interval, design-based", "text")] if (by := _designs(table)) else []),
         Column("remarks", "text"),
     ]
     figures = []
     for name, part in table.groupby("column", sort=False):
         scale = str(part["scale"].iloc[0])
         typical = f": typical values, means on the {scale} scale brought back" if scale else ""
-        rows = [_row(row, internal=internal) for row in part.to_dict("records")]
+        rows = [_row(row, internal=internal, design=bool(by)) for row in part.to_dict("records")]
         figures.append(Figure(f"{name}{typical}", table=Table("", heads, rows, most=len(rows))))
-    notes = ["people: as noisy as the mean. small: noise is larger than sampling error.", note]
+    notes = ["people: as noisy as the mean. small: noise is larger than sampling error.", *map(DESIGN.format, by), note]
     stamp = STAMP.removeprefix("INTERNAL: ") if internal else None
     return Page("Private means", sections=[Section("means", "", figures=figures, notes=notes)], internal=stamp)
 
 
-def _row(row: dict[Any, Any], *, internal: bool) -> list[Value]:
+def _designs(table: pd.DataFrame) -> list[str]:
+    """List of the methods and sources of design-based intervals in a frame of means; empty if it has none."""
+    return [text for text in dict.fromkeys(table["design_by"]) if text]
+
+
+def _row(row: dict[Any, Any], *, internal: bool, design: bool) -> list[Value]:
     true = [f"{row['true']:,.5g}"] if internal else []
     interval = f"{row['lower']:,.5g} to {row['upper']:,.5g}"
+    low, high = row["design_lower"], row["design_upper"]
+    based = "–" if math.isnan(low) else f"{low:,.5g} to {high:,.5g}"
     return [
         row["stratum"] or "everybody",
         row["size"],
         f"{row['value']:,.5g}",
         *true,
         interval,
+        *([based] if design else []),
         ", ".join(_remarks(row)),
     ]
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:
-    """List of remarks on one mean, the dict `row`: status, kind of interval, scale and clipping.
+    """List of texts on one mean, `row` of the frame as a dict: status, kind of interval, scale and clipping.
 
-    The list is empty if there is none.
+    [] if none.
     """
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:

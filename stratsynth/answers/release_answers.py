@@ -13,7 +13,7 @@ import numpy as np
 from stratsynth.answers import intervals
 from stratsynth.answers.ask import answers
 from stratsynth.answers.assumed import ASSUMED, BOUNDED, assumed
-from stratsynth.answers.estimated import estimated
+from stratsynth.answers.estimated import DESIGN, estimated
 from stratsynth.answers.modelled import modelled
 from stratsynth.answers.nearest import Nearest
 from stratsynth.answers.query import Query
@@ -101,18 +101,21 @@ class Answers:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """Sentences on assumptions of the intervals beside the noise's law; empty if answers chose nothing."""
-        return conditions(self._certificate)
+        return conditions(self._certificate, tables=self._tables != "none")
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Return one query's results as lists by column: the columns of its cells, then `FIGURES`."""
+        """Return a mapping from column to a list, one entry a cell: the query's cells' columns, `FIGURES`, `DESIGN`."""
         (figures,) = self._figures_of([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return several queries' results, in order, as lists by column: `query` (from 0), `cell`, `FIGURES`."""
-        found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
+        """Return a mapping from column (`query`, its number from 0, `cell`, `FIGURES`, `DESIGN`) to a list.
+
+        It has an entry for each cell of each of the queries, in order.
+        """
+        found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES, *DESIGN)}
         names: dict[tuple[str, ...], list[str]] = {}
         for number, (query, figures) in enumerate(zip(queries, self._figures_of(queries), strict=True)):
             if query.cells not in names:
@@ -124,7 +127,13 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return {column of `FIGURES`: list} for each query of `queries`: from means, else by least squares."""
+        """Return a list, one a query: mapping from column of `FIGURES` and `DESIGN` to a list, one entry a cell.
+
+        Figures are from the release's means, or by least squares.
+
+        From tables, strata are added up as measured, by no public share, and the private rows' own replicate weights
+        are not asked: no such answer has a design-based interval.
+        """
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []
         for number, query in enumerate(queries):
@@ -135,14 +144,17 @@ class Answers:
         if rest:
             squared = answers(self.squares, [queries[number] for number in rest])
             found |= {number: self._figures(queries[number], a) for number, a in zip(rest, squared, strict=True)}
+        for figures in found.values():
+            for name in DESIGN:
+                figures.setdefault(name, [float("nan")] * len(figures["status"]))
         return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
-        """Return one query's results as a frame: a row per cell, with the cell's columns, then `FIGURES`."""
+        """Return one query's results as a frame: a row per cell, with the cell's columns, `FIGURES` and `DESIGN`."""
         return _frame(self.one(query))
 
     def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
-        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`."""
+        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`, `DESIGN`."""
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:
@@ -163,7 +175,10 @@ class Answers:
         return {**figures, "model": guessed.tolist(), "note": notes}
 
     def _notes(self, query: Query, answer: Answer, taken: NDArray[np.bool_]) -> list[str]:
-        """Return the note on each cell; empty where its figures say all."""
+        """Return a list of notes, one a cell of an answer; "" where figures say all.
+
+        `taken` masks cells with assumed bounds.
+        """
         hidden, found = BLURRED if query.statistic == "quantile" else HIDDEN, []
         for i, estimate in enumerate(answer.estimate):
             if not np.isfinite(estimate):
@@ -177,7 +192,7 @@ class Answers:
         return found
 
     def _clipped(self, query: Query, above: float) -> str:
-        """Return the note on a mean of numbers up to a clip; empty where no number can be above it."""
+        """Return a note on a query's mean up to a clip, which numbers above it raise by up to `above`; "" for 0."""
         if not above > 0:
             return ""
         (name,) = query.columns
@@ -187,7 +202,7 @@ class Answers:
         return f"mean of min({name}, {clip:,}); numbers above raise it by 0 to {above:,.6g}"
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return an answer with bounds for strata that lack a table where they hide it, and the mask of such cells."""
+        """Return (the answer to a query with bounds where strata that lack a table hide it; mask of such cells)."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
         other = assumed(self.squares, query) if taken.any() else None
         if other is None:
@@ -196,7 +211,7 @@ class Answers:
         return answer.where(taken, replace(other, measured=answer.measured)), taken
 
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the model's value in each cell of a query where `unknown` is true, NaN elsewhere."""
+        """Return an array of the model's value in each cell of a query where the mask `unknown` is true; else NaN."""
         (total,), (known,) = self.squares.estimate(Functions(1, {}))
         size = float(total) if known else float("nan")
         return modelled(self._model, query, unknown, size, self.squares.tables.laws)

@@ -77,6 +77,8 @@ class Plan:
     """Columns that are not protected, for neighbours `attribute`."""
     code_lists: tuple[dict[str, Any], ...] = ()
     """Level at which each code list will be counted, and the reason."""
+    bands: tuple[dict[str, Any], ...] = ()
+    """Bands in which each column of smooth numbers will be counted, and the reason."""
     row_weight: dict[str, Any] | None = None
     """Column of the row weights, the largest weight, and the noise factors; None where every row counts 1."""
     prior: dict[str, Any] | None = None
@@ -193,6 +195,7 @@ def plan(
         rows_megabytes=held.megabytes,
         public_columns=budget.public,
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
+        bands=tuple(each.to_dict() for each in prepared.bands),
         row_weight=_row_weight(schema),
         prior=_prior(prepared),
         measured=None if known is None else known.stated(),
@@ -212,7 +215,10 @@ def plan(
 
 
 def _weights(prepared: Prepared) -> dict[str, Any]:
-    """Return a prepared fit's plan entry on weights, a dict: source and citation of groups' shares; "none" without."""
+    """Return a dict for a prepared fit's plan: source and citation of the groups' shares, and columns.
+
+    Source "none" without.
+    """
     layout = prepared.drawn
     if layout is None:
         return {"source": "none", "citation": None}
@@ -220,7 +226,10 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
-    """Return a prepared fit's plan entry on the prior, a dict, with the most records its rows can be worth; or None."""
+    """Return a dict for a prepared fit's plan on its prior, with the most records its rows can be worth.
+
+    None without a prior.
+    """
     found, size = prepared.prior, prepared.public.size
     if found is None:
         return None
@@ -232,7 +241,7 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
 
 
 def _without_mean(schema: Schema) -> list[str]:
-    """Return the warning on a schema's row weights without a mean, in a list; [] if there is one, or no weights."""
+    """Return a list of one sentence if the schema's row weights have no declared mean; [] if they do, or for none."""
     weight = schema.row_weight
     if weight.column is None or weight.mean is not None:
         return []
@@ -241,10 +250,11 @@ def _without_mean(schema: Schema) -> list[str]:
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:
-    """Return a dict of factors by which a schema's row weights raise noise: of a total, relative to it; or None.
+    """Return a dict for a plan: the schema's column of row weights, their maximum, and factors by which noise grows.
 
-    A total is the mean weight times as large as a count, and its noise the largest weight times as wide. So relative to
-    what is measured, noise is the largest over the mean weight times that of the unweighted sample.
+    None without weights. A total is the mean weight times as large as a count, and its noise the largest weight times
+    as wide. So relative to what is measured, noise is the largest over the mean weight times that of the unweighted
+    sample.
     """
     weight = schema.row_weight
     if weight.column is None:

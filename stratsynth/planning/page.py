@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from stratsynth.mechanisms.banding import in_words
 from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.foresee import Plan
 from stratsynth.planning.rehearsal import about
@@ -36,6 +37,7 @@ def plan_page(plan: Plan) -> Page:
         *_prior(plan),
         *_small(plan),
         *(("Codes", described(each)) for each in plan.code_lists),
+        *(("Bands", in_words(each)) for each in plan.bands),
         ("Memory", f"{sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} besides"),
         ("Time", f"{about(plan.seconds)} on one core, by a rough model: within a factor of a few"),
         *_rows(plan),
@@ -136,7 +138,10 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) pairs on the ledger's account after this fit, and every refusal; nothing without a ledger."""
+    """Yield (name, text) pairs on a plan's `account`, a dict: the ledger's after this fit, and every refusal.
+
+    Nothing for None: no ledger.
+    """
     if account is None:
         return
     spent, after, cap = (account[f"{key}_epsilon"] for key in ("spent", "after", "cap"))
@@ -215,6 +220,8 @@ def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     worst = f" (worst source: {weights['worst']})" if "worst" in weights else ""
     yield "Weights", f"{weights['source']}{worst}: {weights['citation']}"
+    if "design" in weights:
+        yield "", f"the error of their survey's design is known, by {weights['design']}: means weighted by them show it"
     if "by" in weights:
         names = " x ".join(weights["by"])
         yield "", f"of {names}, which are no strata: no budget is spent on these shares, and rows are drawn by them"
@@ -246,12 +253,12 @@ def _merged(plan: Plan) -> Table:
 
 
 def bracketed(text: str | None, borrowed: bool) -> str | None:
-    """Return the text in brackets if the error is `borrowed`, of everybody's model; itself, perhaps None, otherwise."""
+    """Return an error's text in brackets if it is `borrowed` from everybody's model; else itself, perhaps None."""
     return f"({text})" if borrowed and text is not None else text
 
 
 def percent(error: float | None) -> str | None:
-    """Return a relative error, 1 being all, as "12 %"; "> 10x" from 10 on, None if unknown."""
+    """Return a relative error, 1 being the whole, as text "12 %"; "> 10x" from 10 on, None if unknown."""
     if error is None or error >= 10:
         return None if error is None else "> 10x"
     return f"{100 * error:.2g} %" if error < 1 else f"{100 * error:.0f} %"

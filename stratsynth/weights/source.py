@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stratsynth.errors import WeightsError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stratsynth.weights.design import DesignError
     from stratsynth.weights.sources import Place, Weights
 
 
@@ -50,6 +51,31 @@ class Resolved:
     """Part of the source's total in strata where no row can be, before it was taken away."""
     errors: Mapping[Stratum, float] | None = None
     """Standard error of each share by the source's own sample, as published figures state it; None if they do not."""
+    replicates: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    """Array (strata, replicates), in the order of `shares`: the shares by each replicate weight of the source's survey;
+    None where it has none."""
+    cited: str = ""
+    """Citation of the source."""
+
+    @property
+    def design(self) -> DesignError | None:
+        """Design error of the shares by replicate weights or, where there are none, standard errors; None if unknown.
+
+        Replicate weights are not asked of private rows. Raked shares are raked anew by each replicate of their sources.
+        """
+        import numpy as np
+
+        from stratsynth.weights.design import BY_ERRORS, BY_REPLICATES, DesignError
+
+        if self.errors is None and self.replicates is None:
+            return None
+        by = BY_ERRORS if self.replicates is None else BY_REPLICATES
+        shares = np.array([*self.shares.values()])
+        return DesignError(
+            f"{by} of {self.cited}" if self.cited else by,
+            np.array([(self.errors or {}).get(stratum, 0.0) for stratum in self.shares]),
+            None if self.replicates is None else self.replicates - shares[:, None],
+        )
 
     @property
     def effective_records(self) -> float | None:
@@ -62,8 +88,7 @@ class Resolved:
     def covariance(self) -> NDArray[np.float64] | None:
         """Covariance of the shares' errors, in the order of the strata; None where they are exact or taken for exact.
 
-        Public figures are taken for exact, and so are raked ones: what a sample that was raked upon adds to their
-        error is not known here.
+        Public figures are taken for exact, and so are raked ones: the design error that some state is `design`.
         """
         from stratsynth.models.intervals import noisy_shares_covariance, sampled_shares_covariance
 
@@ -96,26 +121,42 @@ class Resolved:
         errors = self.errors
         if errors is not None:
             errors = {s: 0.0 if s in strata else error / left for s, error in errors.items()}
+        replicates = self.replicates
+        if replicates is not None:
+            import numpy as np
+
+            kept = replicates * np.array([[stratum not in strata] for stratum in self.shares])
+            replicates = kept / kept.sum(axis=0)
         whole = self.removed + (1 - left)
-        return replace(self, shares=shares, ranges=ranges, noise=noise, errors=errors, removed=whole)
+        return replace(
+            self, shares=shares, ranges=ranges, noise=noise, errors=errors, replicates=replicates, removed=whole
+        )
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
-        """Return the shares of groups, sums of their strata's; bounds are summed too, so they are never too narrow."""
+        """Return the shares of merged groups: `groups` maps each to its strata, whose shares and bounds are summed."""
         shares = {group: math.fsum(self.shares[s] for s in members) for group, members in groups.items()}
         noise, errors = self.noise, self.errors
         if noise is not None:
             noise = {group: math.hypot(*(noise[s] for s in members)) for group, members in groups.items()}
         if errors is not None:
             errors = {group: math.hypot(*(errors[s] for s in members)) for group, members in groups.items()}
+        replicates = self.replicates
+        if replicates is not None:
+            import numpy as np
+
+            place = {stratum: i for i, stratum in enumerate(self.shares)}
+            sums = [replicates[[place[s] for s in members]].sum(axis=0) for members in groups.values()]
+            replicates = np.array(sums)
+        whole = replace(self, shares=shares, noise=noise, errors=errors, replicates=replicates)
         if self.ranges is None:
-            return replace(self, shares=shares, noise=noise, errors=errors)
+            return whole
         both = {group: [self.ranges[s] for s in members] for group, members in groups.items()}
         ends = {g: (math.fsum(a for a, _ in r), min(1.0, math.fsum(b for _, b in r))) for g, r in both.items()}
-        return replace(self, shares=shares, ranges=ends, noise=noise, errors=errors)
+        return replace(whole, ranges=ends)
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-    """Return equal shares of all strata that the schema's rules (if given) allow a row in, and 0 for the others."""
+    """Return equal shares of all strata in which the rules of the schema, if any, allow a row; 0 for the others."""
     whole = Resolved(dict.fromkeys(strata, 1 / len(strata)))
     return whole if schema is None else replace(whole.without(impossible(schema, strata)), removed=0.0)
 
@@ -130,11 +171,11 @@ class Basis(ABC):
 
     @abstractmethod
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in `by` of columns that the figures have, in the order of `by`."""
+        """Return the tuple of those names in `by` that are columns of the figures, in the order of `by`."""
 
     @abstractmethod
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares, adding up to 1, of strata that are a full crossing; some kinds need the schema."""
+        """Return the shares of `strata`, a full crossing, with sum 1 and perhaps errors; some kinds need the schema."""
 
     @property
     def parts(self) -> tuple[Weights, ...]:
@@ -198,30 +239,33 @@ class ShareSource(ABC):
 
     @abstractmethod
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return the weights that a recipe's section, with checked keys, describes; `place` has the recipe's folder."""
+        """Return the weights that a recipe's `section`, a mapping with checked keys, describes.
+
+        `place` has its folder.
+        """
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return (rank, 0 public to 3 confidential; name) of weights, to find the least public part by."""
+        """Return (rank, name) of weights of this source, 0 public to 3 confidential, to find the least public."""
         return self.rank, self.name
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict of certificate entries of these weights beside source and citation; {} by default."""
+        """Return a dict of certificate entries on weights of this source, beside source and citation; {} by default."""
         return {}
 
     def made(self, citation: str, given: Basis, unprotected: tuple[str, ...] = ()) -> Weights:
-        """Return `Weights` of this source from a citation, the figures `given` and names of what is unprotected."""
+        """Return `Weights` of this source, with a citation, the figures `given`, and names of what is `unprotected`."""
         from stratsynth.weights.sources import Weights  # which lists all sources
 
         return Weights(self.name, citation, given, unprotected)
 
 
 def is_weights(value: object) -> bool:
-    """True if `value`, of any class, is a `Weights`."""
+    """True if `value`, of any class, is a `Weights` object."""
     from stratsynth.weights.sources import Weights
 
     return isinstance(value, Weights)
 
 
 def is_text(citation: object) -> bool:
-    """True if the citation is a text that is not blank."""
+    """True if `citation`, of any class, is a text that is not blank."""
     return isinstance(citation, str) and bool(citation.strip())

@@ -31,7 +31,10 @@ SOURCES = tuple(_BY_NAME)
 
 
 def source_of(name: object) -> ShareSource | None:
-    """Return the source object of that name; None if there is none, as for a value that is no text."""
+    """Return the source that recipes call by this name, an object.
+
+    None if there is none, as for a value that is no text.
+    """
     return next((source for source in SHARE_SOURCES if source.name == name), None)
 
 
@@ -54,7 +57,9 @@ class Weights:
 
         Args:
             shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
-                beside these or alone, are bounds of the figures.
+                beside these or alone, are bounds of the figures; `standard_error` is their own error, and share_1 to
+                share_80 (or count_1 to count_80) are the figures by each replicate weight, of which means that are
+                weighted by the shares have a design-based interval: see `Estimate.estimates`.
             citation: Where they were published.
             records: The number of records in which they were counted, where they come from a sample: their sampling
                 error then enters the comparison with what was measured. Unknown, they are taken for exact there.
@@ -146,7 +151,7 @@ class Weights:
 
         Strata that the schema's rules forbid have the share 0.
         """
-        found = self.given.resolve(strata, schema)
+        found = replace(self.given.resolve(strata, schema), cited=self.citation)
         if schema is not None:
             found = found.without(impossible(schema, strata))
         return replace(found, of_rows=True) if self.of_rows else found
@@ -170,7 +175,10 @@ class Place:
     """Name of the section in messages."""
 
     def nested(self, section: object, key: str, unraked: str | None = None) -> Weights:
-        """Return the weights under a key of this section; with `unraked`, refuse sources that cannot be raked."""
+        """Return the weights that the value under `key` of this section, a mapping in it, describes.
+
+        `unraked` is a refusal of sources that cannot be raked, None to take them.
+        """
         inside = Place(self.folder, f"{self.where} {key}")
         if not isinstance(section, Mapping):
             raise RecipeError(f"{inside.where} is made of tables, each with path and citation.")
@@ -180,7 +188,10 @@ class Place:
         return inside.read(section, PublicShares.name)
 
     def read(self, section: Mapping[str, Any], default: str | None = None) -> Weights:
-        """Return the weights that a recipe's section describes, from `default` if it names no source; or refuse it."""
+        """Return the weights that a recipe's `section`, a mapping, describes; refuse one that describes none.
+
+        `default` is the source's name if it names none.
+        """
         name = section.get("source", default)
         source = source_of(name)
         if source is None:

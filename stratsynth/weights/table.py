@@ -2,7 +2,8 @@
 
 A line names a level of each of the strata's columns, or a merge by its name, and gives its `share` or its
 `count`; `low` and `high`, beside it or instead of it, are bounds of the figure, and `standard_error`, beside it, is the
-figure's own sampling error.
+figure's own sampling error. `share_1` to `share_80`, or `count_1` to `count_80`, are the figure by each replicate
+weight of the survey that it was counted in.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from stratsynth.files.records import level, records
 from stratsynth.schema import Schema
 from stratsynth.schema.figures import figure
 from stratsynth.strata import Cell, Stratum
+from stratsynth.weights.design import BY_ERRORS, BY_REPLICATES, REPLICATES, standard_errors
 from stratsynth.weights.source import Basis, Range, Resolved
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 TOLERANCE = 1e-3
 """Largest distance of the shares' sum from 1, as in rounded tables; they are then scaled to 1, and pages state it."""
@@ -35,6 +39,8 @@ RENAME = (
     "A column of the strata that has one of these names, or low or high, is taken for a figure: rename it in the data "
     "and the schema."
 )
+REPLICATE = {name: tuple(f"{name}_{i}" for i in range(1, REPLICATES + 1)) for name in ("share", "count")}
+"""Columns of the figures by each replicate weight, as `census shares` and `weights shares` write them."""
 LARGEST = 1e15
 """Largest count of a table: sums of larger figures would not be exact."""
 
@@ -51,6 +57,8 @@ class Row:
     high: float | None = None
     error: float | None = field(default=None, metadata={"digest": False})
     """Standard error of the figure; None if it is not given."""
+    replicates: tuple[float, ...] = field(default=(), repr=False, metadata={"digest": False})
+    """The figure by each replicate weight; empty if these are not given."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +73,17 @@ class ShareTable(Basis):
     records: int | None = field(default=None, metadata={"digest": False})
     """Number of records in which the figures were counted, if stated; no part of the figures either."""
 
+    @property
+    def design(self) -> str:
+        """Method by which the table states its own survey's error, for certificates; empty if it does not."""
+        first = self.rows[0]
+        return BY_REPLICATES if first.replicates else "" if first.error is None else BY_ERRORS
+
     @classmethod
     def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
-        """Return the table of shares, counts or bounds (`counted_in` records) in a CSV file or frame.
+        """Return the table of a CSV file or frame: columns of groups, with shares, counts or bounds of them.
 
-        Refuse tables with other figures.
+        `counted_in` is the number of records they were counted in, None if unknown. Refuse tables with other figures.
         """
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
@@ -77,12 +91,15 @@ class ShareTable(Basis):
         return cls(rows, counted="count" in lines[0], origins=(table,), records=counted_in)
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in `by` of columns in the table's first line; `resolve` refuses lines with others."""
+        """Return the tuple of those names in `by` that are columns of the table's first line.
+
+        `resolve` checks the others.
+        """
         have = [column for column, _ in self.rows[0].items]
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the share of each of `strata`.
+        """Return the share of each of `strata`, a full crossing, sum 1.
 
         Refuse tables that miss one, name an unknown one, or do not sum to 1.
         """
@@ -101,11 +118,15 @@ class ShareTable(Basis):
             raise WeightsError(f"weights: the shares add up to {total:.6g}, not 1 (at most {TOLERANCE:g} off).")
         shares = {s: value / total for s, value in sums.items()}
         errors = {s: math.hypot(*(row.error or 0.0 for row in rows)) / total for s, rows in found.items()}
+        replicates = _replicates(found.values()) if self.rows[0].replicates else None
+        if replicates is not None and self.rows[0].error is None:
+            errors = dict(zip(shares, standard_errors(replicates, [*shares.values()]).tolist(), strict=True))
         return Resolved(
             shares,
             1.0 if self.counted else total,
             _ranges(lows, highs, total) if bounded else None,
-            errors=errors if self.rows[0].error is not None else None,
+            errors=errors if self.design else None,
+            replicates=replicates,
             counted_in=self.records,
         )
 
@@ -118,12 +139,13 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return {stratum of `strata`: its lines of a `figure`}.
+    """Return a mapping from each of `strata` to the list of figures in its lines.
 
-    Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
+    `lines` are pairs of a group, (column, level) pairs, and a figure called `figure` in refusals, which open with
+    `what`. Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
     """
     columns = strata[0].columns
-    taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
+    taken = [column for column in columns if (is_figure(column) if figure == "share" else column == figure)]
     if taken:
         raise WeightsError(
             f"{what}: the column {taken[0]} of the strata has the name of a figure of the table; rename it in the data "
@@ -164,12 +186,25 @@ def match(
 
 
 def called(items: Sequence[tuple[str, str]]) -> str:
-    """Return a group's name for messages, such as `SEX=1 RAC1P=2`, from the (column, level) pairs `items`."""
+    """Return text: a group's name for messages, such as `SEX=1 RAC1P=2`, from `items`, (column, level) pairs."""
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
+def is_figure(column: str) -> bool:
+    """True if a table's column of this name holds figures, and no levels of groups."""
+    return column in FIGURES or is_replicate(column)
+
+
+def is_replicate(column: str) -> bool:
+    """True if a table's column of this name holds figures by one replicate weight."""
+    return any(column in names for names in REPLICATE.values())
+
+
 def figure_of(value: Any, line: int, what: str) -> float:
-    """Return a table's value as a number; WeightsError, with `what` and `line`, unless it is from 0 to LARGEST."""
+    """Return the `value` of a table's line as a number.
+
+    WeightsError, with `what` and `line`, unless it is from 0 to LARGEST.
+    """
     number = figure(value)
     if not 0 <= number <= LARGEST:
         raise WeightsError(f"{what} in line {line} is not a number from 0 to {LARGEST:g}.")
@@ -177,7 +212,7 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Return {stratum: share}, adding up to 1, each at one fraction of the way from `lows` to `highs`."""
+    """Return a mapping from stratum to share, sum 1, each at one fraction of the way from `lows` to `highs`."""
     low, high = math.fsum(lows.values()), math.fsum(highs.values())
     if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
         raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")
@@ -191,11 +226,36 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
     return {s: (lows[s] / total, min(1.0, highs[s] / total)) for s in lows}
 
 
+def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
+    """Return an array (groups, replicates) of shares by each replicate weight, whose columns add up to 1.
+
+    `groups` has the rows of the table, one or more, of each group.
+    """
+    import numpy as np
+
+    sums = np.array([np.sum([row.replicates for row in rows], axis=0) for rows in groups])
+    total = sums.sum(axis=0)
+    if not (total > 0).all():
+        raise WeightsError("weights: the figures by some replicate weight do not add up to more than 0.")
+    found: NDArray[np.float64] = sums / total
+    return found
+
+
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of figures in a table's `record`: `share` or `count`, with bounds or none, or bounds alone."""
+    """Return the tuple of names of the figures in `record`, a table's first line: `share` or `count`, or bounds.
+
+    Bounds, `low` and `high`, may be beside them.
+    """
     have = tuple(name for name in FIGURES if name in record and name != ERROR)
     if ERROR in record and not {"share", "count"}.intersection(have):
         raise WeightsError(f"weights: {ERROR} goes beside `share` or `count`. {RENAME}")
+    for name, columns in REPLICATE.items():
+        there = [column for column in columns if column in record]
+        if there and (name not in have or len(there) < REPLICATES):
+            raise WeightsError(
+                f"weights: {there[0]} is a figure by a replicate weight: all of {columns[0]} to {columns[-1]} go "
+                f"beside `{name}`. {RENAME}"
+            )
     if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
         return have
     if "share" in have and "count" in have:
@@ -215,4 +275,8 @@ def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
         if not low <= middle <= high or (high > 1 and "count" not in figures):
             raise WeightsError(f"weights: line {line} is not ordered: low, {figures[0]}, high, with shares up to 1.")
     error = figure_of(record[ERROR], line, f"weights: the {ERROR}") if ERROR in record else None
-    return Row(tuple((str(k), level(v)) for k, v in record.items() if k not in FIGURES), value, low, high, error)
+    replicates = tuple(figure(record[name]) for name in REPLICATE.get(figures[0], ()) if name in record)
+    if not all(abs(number) <= LARGEST for number in replicates):
+        raise WeightsError(f"weights: line {line} has a figure by a replicate weight that is no number.")
+    items = tuple((str(k), level(v)) for k, v in record.items() if not is_figure(str(k)))
+    return Row(items, value, low, high, error, replicates)

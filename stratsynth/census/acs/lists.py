@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from stratsynth.census.acs.catalogue import Entry, code_lists, state_of
@@ -30,14 +32,16 @@ class Listed:
     """Source of the list."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """Code -> its group, if the table names groups."""
+    listed: str | None = None
+    """Origin as certificates state it, if the list was given as a table: its file and citation."""
 
 
 def check_cited(given: Mapping[str, Any], citation: str) -> str:
-    """Return the citation, a text, of the tables of codes `given` by column; refuse tables uncited or of persons.
+    """Return the trimmed `citation` of `given`, tables of codes by column; an empty text if there are no tables.
 
     Raises:
-        UsageError: Tables without a citation, with an account, or of person records: codes that somebody has are no
-            public list of all that there are.
+        UsageError: Tables without a fit citation, or a citation without tables; a table whose file has a privacy
+            account, or of person records: codes that somebody has are no public list of all that there are.
     """
     if not given:
         if citation:
@@ -66,7 +70,9 @@ def listed(
     dictionary: Mapping[str, Variable] | None,
     citation: str = "",
 ) -> Listed:
-    """Codes of the column `entry` in a year and state: from the table `given`, `dictionary`, or this package.
+    """Return the Listed codes (meanings, source, groups) of the column `entry` in a year and state.
+
+    They are those of the table `given`, with its citation, of the dictionary, or of this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.
@@ -85,7 +91,10 @@ def listed(
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Return the message on a missing code list of the column `entry`, with a remedy by year, state, dictionary."""
+    """Return a refusal of the column `entry` for lack of a code list, with a remedy by year, state (None: all).
+
+    `has_dictionary`: one was named.
+    """
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -104,7 +113,10 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 
 
 def _from_table(name: str, given: Any, digits: int, state: str | None, citation: str) -> Listed:
-    """Codes of column `name`, of so many digits, from the table `given`, with citation; of tracts, a state's."""
+    """Return the Listed codes of column `name`, padded to so many digits, from `given`, a CSV file or frame.
+
+    They have its citation. Of a table of tracts, those of the state.
+    """
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
     if key is None:
@@ -120,13 +132,19 @@ def _from_table(name: str, given: Any, digits: int, state: str | None, citation:
     codes, groups = dict[str, str](), dict[str, str]()
     for line in lines:
         code = _padded(level(line[key]), digits)
+        if code in codes and key != "PUMA5CE":  # of an area there are several tracts
+            raise UsageError(
+                f"census: the table of codes of {name} has a code in several lines, as records of persons have; a list "
+                "has each code once. Give the list that was published, and never codes that were read off records."
+            )
         codes.setdefault(code, str(line.get("label") or ""))
         if line.get("group"):
             groups[code] = str(line["group"])
     if groups and len(groups) < len(codes):
         raise UsageError(f"census: the table of codes of {name} names a group for some codes and not for others.")
     codes = dict(sorted(codes.items()))
-    return Listed(codes, citation, groups)
+    what = Path(given).name if isinstance(given, str | PathLike) else "a frame"
+    return Listed(codes, citation, groups, f"a code list from {what}, cited as {citation}")
 
 
 def _padded(code: str, digits: int) -> str:
@@ -134,7 +152,10 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Return the column of `entry`, its code list being `found`: groupings and, if any, `shares` within groups."""
+    """Return a schema's column of the catalogue's `entry`, with the code list `found` and its groupings of codes.
+
+    `shares` maps codes to shares within the column, {} for none, published in `source`.
+    """
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
@@ -150,6 +171,7 @@ def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str
         groupings=tuple(useful),
         shares=shares,
         source=source if shares else None,
+        listed=found.listed,
     )
 
 
