@@ -69,8 +69,8 @@ class AIM(Poolable[Graphical]):
     clique_cells: int | None = at(None, least=1, most=MOST_CELLS)
     """Largest number of cells of a measured marginal; `model_cells` by default."""
     engine: Literal["numpy", "mbi"] = at("numpy")
-    """Solver of the last fit: stratsynth's (`numpy`), or Private-PGM (`mbi`) for comparison. Rounds always use
-    `numpy`."""
+    """Solver of all fits: stratsynth's (`numpy`), or Private-PGM (`mbi`), whose results are equal within the noise and
+    which compiles each round's model first."""
     prior: float = at(1.0, least=0, most=1e6)
     """Weight of the fit's prior, the uniform distribution, in records: little against many records, much against
     noise."""
@@ -83,17 +83,12 @@ class AIM(Poolable[Graphical]):
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse a workload, public table or columns too large.
+        """Return the whole budget as a zCDP allotment.
 
-        Refused too are unknown columns, and rules or a prior with engine `mbi`.
+        Refuse a workload, public table or columns too large, and unknown columns.
         """
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
-        if self.engine == "mbi" and (self.prior or schema.rules):
-            raise Unsupported(
-                'aim: engine "mbi" knows neither a prior nor structural zeros: set prior = 0 and take the rules out of '
-                'the schema; or use engine = "numpy".'
-            )
         check_candidates("aim", self.candidate_weights(public), schema, "fewer bins, clique_cells, or")
         ones = sum(schema.size(name) for name in schema.names)
         for known in (known for known in public.known if known.certain):
@@ -159,11 +154,6 @@ class AIM(Poolable[Graphical]):
         The weights do not depend on `rho`.
         """
         return self._workload.parts(public.schema.names)
-
-    @property
-    def pools(self) -> bool:
-        """True for engine `numpy`, whose models strata can go on from; False for `mbi`."""
-        return self.engine == "numpy"
 
     @cached_property
     def _workload(self) -> Workload:

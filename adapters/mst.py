@@ -75,7 +75,8 @@ class MST(Poolable[Graphical]):
     takes_known: ClassVar[bool] = True
     paper: ClassVar = papers.MST
     engine: Literal["numpy", "mbi"] = at("numpy")
-    """Solver of the fit: stratsynth's (`numpy`), or Private-PGM (`mbi`) for comparison."""
+    """Solver of the fit: stratsynth's (`numpy`), or Private-PGM (`mbi`), whose results are equal within the noise and
+    which compiles each model first."""
     prior: float = at(1.0, least=0, most=1e6)
     """Weight of the fit's prior, the uniform distribution, in records: little against many records, much against
     noise."""
@@ -86,16 +87,8 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment.
-
-        Refuse trees of pairs of public columns that are too large, and what `mbi` cannot fit.
-        """
+        """Return the whole budget as a zCDP allotment; refuse trees of pairs of public columns that are too large."""
         schema = public.schema
-        if self.engine == "mbi" and (self.rare or self.prior or schema.rules):
-            raise Unsupported(
-                'mst: engine "mbi" fits every cell, and knows neither a prior nor structural zeros: set rare = 0 and '
-                'prior = 0, and take the rules out of the schema; or use engine = "numpy".'
-            )
         pairs = sorted((schema.cells(pair) for pair in combinations(schema.names, 2)), reverse=True)
         largest = sum(pairs[: max(0, len(schema.names) - 1)])
         if largest > MOST_CELLS:
@@ -130,6 +123,7 @@ class MST(Poolable[Graphical]):
             most_cells=MOST_CELLS,
             prior=self.prior,
             iterations=self.iterations,
+            engine=self.engine,
             published=tuple(one for one in known if one.clique in kept),
         )
         if public.prior is not None:
@@ -172,11 +166,6 @@ class MST(Poolable[Graphical]):
     @cached_property
     def _pairs(self) -> Workload:
         return Workload("all 2-way")
-
-    @property
-    def pools(self) -> bool:
-        """True for engine `numpy`, whose models strata can go on from; False for `mbi`."""
-        return self.engine == "numpy"
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:

@@ -49,7 +49,7 @@ class Objectives:
         self._noisy, self._weight = (np.concatenate(x or [np.zeros(0)]) for x in (noisy, weight))
         self._forest, self._number = forest, len(problems)
         self._prior = np.array([problem.prior for problem in problems])
-        self._fixed, self._out = _fixed(forest, problems)
+        self._fixed, self._out = fixed_part(forest, problems)
         self._base = forest.calibrated(self._fixed)[1]
         """Log partition sum of each base."""
         # an impossible cell has no gradient, whatever its noisy count
@@ -147,7 +147,7 @@ def _turned(owner: Indices, number: int) -> Indices | None:
     return places
 
 
-def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
+def fixed_part(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
     """Return (log potentials of the forest's cells under the problems' bases, or 0; a mask of impossible cells)."""
     potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
     for number, problem in enumerate(problems):

@@ -101,7 +101,7 @@ class Solution:
 
 
 def engine(name: str) -> Solver[Problem, Solution]:
-    """Return the function that solves graphical models: Private-PGM's for the name `mbi`, else this module's."""
+    """Return the solver of graphical models: Private-PGM's for the name `mbi`, else this module's."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 

@@ -56,6 +56,9 @@ class Fixed(Mechanism[Graphical]):
     """Weight of the row model's prior, the uniform distribution, in records."""
     iterations: int = at(1000, least=1)
     """Largest number of steps of the row model's fit."""
+    engine: Literal["numpy", "mbi"] = at("numpy")
+    """Solver of the row model's fit: stratsynth's (`numpy`), or Private-PGM (`mbi`), whose results are equal within the
+    noise and which compiles each model first."""
     model_cells: int = at(2**20, least=1, most=MOST_CELLS)
     """Largest number of cells in the row model; tables that do not fit are answered, and not drawn from."""
 
@@ -105,7 +108,7 @@ class Fixed(Mechanism[Graphical]):
         known = believed([one for one in public.known if one.clique in kept], fitted, total)
         known = [table for table in known if table.sigma < math.inf]
         problem = Problem(sizes, (*known, *fitted), total, rules, prior=self.prior, iterations=self.iterations)
-        solution = yield from work(engine("numpy"), problem)
+        solution = yield from work(engine(self.engine), problem)
         return Graphical.of(schema, solution)
 
     def _asked(self, public: Public) -> Mapping[Clique, float]:

@@ -80,10 +80,10 @@ class Pooled(Groupwise[Any]):
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
-        if not isinstance(self.base, Poolable) or not self.base.pools or self.base.takes_row_count:
+        if not isinstance(self.base, Poolable) or self.base.takes_row_count:
             raise Unsupported(
-                'pooled: the base is AIM or MST, with engine = "numpy", or GEM, or another mechanism that inherits '
-                "Poolable and does not take the number of rows for public."
+                "pooled: the base is AIM, MST or GEM, or another mechanism that inherits Poolable and does not take "
+                "the number of rows for public."
             )
         if isinstance(self.budgets, StratumBudgets):
             raise Unsupported("pooled: everybody pays for the pooled model alike; leave the strata's budgets out.")

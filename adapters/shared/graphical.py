@@ -40,7 +40,7 @@ class GraphicalLearner(Learner[Graphical]):
     iterations: int
     """Largest number of steps of the last fit."""
     engine: str = "numpy"
-    """Solver of the last fit; fits between rounds use our own."""
+    """Solver of all fits: our own (`numpy`) or Private-PGM (`mbi`)."""
     base: Solution | None = None
     """Model that the fit departs from; None for the uniform distribution."""
     solution: Solution | None = None
@@ -69,10 +69,10 @@ class GraphicalLearner(Learner[Graphical]):
         return Graphical.of(self.schema, self.fitted)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Program that fits all tables: few steps by our own engine, or, for the `last` fit, all by the chosen one."""
-        yield from self._fit(self.iterations, self.engine) if last else self._fit(ROUND_STEPS)
+        """Program that fits all tables: few steps between two rounds, or, for the `last` fit, all of them."""
+        yield from self._fit(self.iterations if last else ROUND_STEPS)
 
-    def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
+    def _fit(self, steps: int) -> Program[None]:
         problem = Problem(
             self._sizes,
             tuple(self.taken_in(last=steps > ROUND_STEPS)),
@@ -83,7 +83,7 @@ class GraphicalLearner(Learner[Graphical]):
             prior=self.prior,
             iterations=steps,
         )
-        self.solution = yield from work(engine(by), problem)
+        self.solution = yield from work(engine(self.engine), problem)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
         """Return each clique's array of cell probabilities under the last fit, axes in its order."""
@@ -124,6 +124,7 @@ class GraphicalLearner(Learner[Graphical]):
             most_cells=most,
             prior=prior,
             iterations=self.iterations,
+            engine=self.engine,
             base=base,
             published=published,
         )

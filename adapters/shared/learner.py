@@ -125,11 +125,6 @@ class Poolable(Mechanism[M]):
         """Return a stratum's number of rounds; `usual`, the one by public sizes, unless a subclass has its own."""
         return usual
 
-    @property
-    def pools(self) -> bool:
-        """True if strata can go on from the model that these settings make; by default they can."""
-        return True
-
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
         """Program on public facts, spending `allot`, that runs the one of `learned`; returns its learner's model."""
         return (yield from self.learned(public, allot, rng)).model

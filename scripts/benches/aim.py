@@ -10,8 +10,8 @@ from studies.figures import Figure, limited
 
 TIMES_VANILLA = 3.0
 """Largest time of a stratified fit, as a multiple of the vanilla one's."""
-SMALL = {"prior": 0.0, "model_cells": 2**14, "iterations": 1000}
-"""A model that JAX compiles in reasonable time."""
+SMALL = {"model_cells": 2**14, "rounds": 4}
+"""Models, and rounds, that JAX compiles in reasonable time."""
 
 
 def run(acs: str | None) -> list[Figure]:
@@ -54,18 +54,16 @@ def epsilons(acs: str | None) -> list[Figure]:
 
 
 def against_mbi(acs: str | None) -> list[Figure]:
-    """AIM fitted by both engines on equal measurements: noise is seeded, rounds are by numpy, the last fit differs."""
+    """AIM with all rounds by either engine, rules and prior included; noise is seeded."""
     found: dict[str, dict[str, Any]] = {
-        engine: fitted(acs, mechanism="aim", settings={**SMALL, "engine": engine}, seeded=True, rules=False)
+        engine: fitted(acs, mechanism="aim", settings={**SMALL, "engine": engine}, seeded=True)
         for engine in ("numpy", "mbi")
     }
     ours, theirs = found["numpy"], found["mbi"]
-    best = theirs["objective"]
     return [
-        Figure("AIM, same noise, model_cells 2^14, prior 0: rounds and last fit by engine numpy", ours["fit"], "s"),
-        Figure("  steps of the last fit", ours["steps"], ""),
-        Figure("  objective", ours["objective"], "", 1, None, f"at most mbi's {best:,.5g}", ours["objective"] <= best),
-        Figure("  the same rounds, last fit by engine mbi", theirs["fit"], "s"),
-        Figure("  steps of the last fit", theirs["steps"], ""),
-        limited("  seconds of ours for one of theirs, rounds included", ours["fit"] / theirs["fit"], 1.0, "x"),
+        Figure("AIM, same noise, model_cells 2^14, 4 rounds, engine numpy: fit", ours["fit"], "s"),
+        Figure("  mean L1 of 64 three-way marginals", ours["error"], "of 2"),
+        Figure("  engine mbi: fit", theirs["fit"], "s"),
+        limited("  mean L1 of 64 three-way marginals, times that of numpy", theirs["error"] / ours["error"], 1.02, "x"),
+        limited("  seconds of numpy for one of mbi", ours["fit"] / theirs["fit"], 1.0, "x"),
     ]

@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,6 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     from studies.figures import peak_megabytes
 
     frame, schema, shares = data(wanted.get("acs"), wanted.get("rows"))
-    if not wanted["rules"]:
-        schema = replace(schema, rules=())
     mechanism = make(wanted["mechanism"], wanted["settings"])
     how = mechanism if not wanted["stratified"] else ss.Stratified(mechanism, BY, shares)
     table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)

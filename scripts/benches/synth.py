@@ -15,10 +15,7 @@ import numpy as np
 from benches.figures import Timing, fresh, seconds, timed
 from studies.figures import Figure, limited
 
-PLAIN = {"mechanism": "mst", "settings": {}, "stratified": False, "epsilon": 1.0, "seeded": False, "rules": True}
-
-MATCHED = {"rare": 0.0, "prior": 0.0}
-"""Settings under which mbi fits the same, by a schema without structural rules."""
+PLAIN = {"mechanism": "mst", "settings": {}, "stratified": False, "epsilon": 1.0, "seeded": False}
 
 
 def run(acs: str | None = None, only: str | None = None) -> list[Figure]:
@@ -63,17 +60,19 @@ def vanilla(acs: str | None) -> list[Figure]:
 
 
 def against_mbi(acs: str | None) -> list[Figure]:
-    """MST fitted by both engines, every cell counted in both."""
-    ours, timing = several(3, acs, settings=MATCHED, rules=False)
-    theirs = fitted(acs, settings={**MATCHED, "engine": "mbi"}, rules=False)
+    """MST fitted by both engines, rules and prior included; noise is seeded."""
+    ours, timing = several(3, acs, seeded=True)
+    theirs = fitted(acs, settings={"engine": "mbi"}, seeded=True)
     ratio = theirs["fit"] / timing.median
+    apart = theirs["error"] / mean(ours, "error")
     return [
-        seconds("MST vanilla, rare = 0, prior = 0, engine numpy", timing),
+        seconds("MST vanilla, engine numpy", timing),
         Figure("  objective", mean(ours, "objective"), "", 3),
         Figure("  steps", mean(ours, "steps"), "", 3),
-        Figure("MST vanilla, rare = 0, prior = 0, engine mbi", theirs["fit"], "s"),
-        Figure("  objective", theirs["objective"], "", 1, None, "other noise than ours: of the same order"),
+        Figure("MST vanilla, engine mbi", theirs["fit"], "s"),
+        Figure("  objective", theirs["objective"], ""),
         Figure("  steps", theirs["steps"], ""),
+        limited("  mean L1 of 64 three-way marginals, times that of numpy", apart, 1.02, "x"),
         Figure("speed against mbi", ratio, "x", 1, None, "at least 30", ratio >= 30),
     ]
 

@@ -17,7 +17,7 @@ from stratsynth.adapters.aim import FIRST
 from stratsynth.adapters.engine import solve
 from stratsynth.adapters.shared.rounds import MEASURE, NOISE_SIZE, usual_rounds
 from stratsynth.digest import digest
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, Solver, Work
@@ -277,15 +277,28 @@ def test_a_plan_asks_no_more_than_a_fit_may(size):
 
 @pytest.mark.reference
 def test_the_reference_engine_gives_a_release_too():
+    """By default, with rules and a prior: every round is fitted by it."""
     levels = {"b": 2, "c": 2, "e": 2}
+    rule = Rule(when={"b": "1"}, never={"c": "1"})
     rows = {name: codes for name, codes in rows_of(2000).items() if name in levels}
-    table = open_table(frame_of(rows), schema=schema_of(levels), declared_size=2000)
+    table = open_table(frame_of(rows), schema=schema_of(levels, (rule,)), declared_size=2000)
     both = [
-        fit(AIM(rounds=2, engine=engine, prior=0), table, Budget(10, 1e-9), entropy=SeededEntropy(0)).model
+        fit(AIM(rounds=2, engine=engine), table, Budget(10, 1e-9), entropy=SeededEntropy(0)).model
         for engine in ("numpy", "mbi")
     ]
+    assert not both[1].marginal(("b", "c"))[1, 1]
     difference = both[0].marginal(("b", "c", "e")) - both[1].marginal(("b", "c", "e"))
     assert np.abs(difference).sum() < 0.02
+
+
+@pytest.mark.reference
+def test_all_rounds_are_fitted_by_the_chosen_engine(monkeypatch):
+    asked = []
+    monkeypatch.setattr(graphical_module, "engine", lambda name: asked.append(name) or Solver(solve))
+    table = open_table(frame_of(rows_of(500)), schema=schema_of(LEVELS), declared_size=500)
+    fit(AIM(rounds=3, engine="mbi"), table, Budget(10, 1e-9), entropy=SeededEntropy(0))
+    assert len(asked) > 2
+    assert set(asked) == {"mbi"}
 
 
 # what it refuses
@@ -319,7 +332,6 @@ REFUSED = {
     "an unknown column's weight": (AIM(weights={"zz": 2}), {"a": 2, "b": 2}, "no column 'zz'"),
     "too many cells to choose from": (AIM(), {f"c{i}": 60 for i in range(14)}, "fewer bins"),
     "columns that fill the model": (AIM(model_cells=100), {"a": 60, "b": 60}, "model_cells is 100"),
-    "a prior in the reference": (AIM(engine="mbi"), {"a": 2, "b": 2}, "prior = 0"),
 }
 
 
@@ -332,8 +344,3 @@ def test_what_cannot_be_done_is_refused_before_anything_is_spent(case, strata):
     with pytest.raises(UsageError, match=match):
         fit(Stratified(mechanism, ["g"], even(schema, "g")) if strata else mechanism, table, BUDGET)
     assert table.ledger.reserved == ()
-
-
-def test_the_reference_engine_is_refused_structural_zeros():
-    with pytest.raises(Unsupported, match="rules out of"):
-        AIM(engine="mbi", prior=0).price(Public(schema_of(LEVELS, RULES), 10), BUDGET)

@@ -195,9 +195,8 @@ def test_its_name_says_what_it_is(weights):
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"base": Independent()}, "base is AIM or MST, .* or GEM"),
+        ({"base": Independent()}, "base is AIM, MST or GEM"),
         ({"base": "mts"}, "mst"),
-        ({"base": MST(engine="mbi", rare=0, prior=0)}, "numpy"),
         ({"share": 2}, "0 to 1"),
         ({"share": "half"}, "auto"),
         ({"share": True}, "auto"),

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 import pytest
 
 import stratsynth as ss
+import stratsynth.adapters.mst as mst_module
+import stratsynth.adapters.shared.graphical as graphical_module
 from helpers import recompute
 from stratsynth import Budget, Weights, census
-from stratsynth.adapters import Pooled
-from stratsynth.adapters.engine import MeasuredTable
+from stratsynth.adapters import MST, Pooled
+from stratsynth.adapters.engine import MeasuredTable, solve
 from stratsynth.adapters.independent import Product
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.errors import Unsupported
 from stratsynth.models import Returns
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import Counts, counts
+from stratsynth.questions import Counts, Solver, counts
 
 BY = ["SEX", "RAC1P"]
 COLUMNS = (*BY, "MAR", "DIS")
@@ -90,3 +92,15 @@ def test_a_third_party_s_mechanism_and_model_are_pooled(share):
     assert paid == {0: {True}, "auto": {False, True}, 1: {False}}[share]
     assert set(release.sample(500, seed=1).columns) == set(COLUMNS)
     assert how.title == "pooled columns by SEX x RAC1P"
+
+
+def test_everybody_and_the_strata_are_fitted_by_the_base_s_engine(monkeypatch):
+    asked = []
+    for module in (mst_module, graphical_module):
+        monkeypatch.setattr(module, "engine", lambda name: asked.append(name) or Solver(solve))
+    schema, weights = census.schema().restrict(COLUMNS), Weights.public(census.shares(BY), citation=census.CITATION)
+    table = ss.open_table(census.make(ROWS)[list(COLUMNS)], schema=schema, declared_size=ROWS)
+    how = Pooled(base=MST(engine="mbi"), by=BY, weights=weights, share=0.5)
+    ss.fit(how, table, Budget(3, 1e-9, first=0), entropy=SeededEntropy(1))
+    assert len(asked) > 1
+    assert set(asked) == {"mbi"}

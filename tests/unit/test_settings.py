@@ -101,6 +101,7 @@ SETTINGS = {
         "rate": partial(number, above=0, most=10, optional=True),
     },
     Fixed: {
+        "engine": partial(one_of, known=("numpy", "mbi")),
         "errors": partial(one_of, known=("squared", "absolute")),
         "prior": prior,
         "iterations": partial(check_integer, least=1),
