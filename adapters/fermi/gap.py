@@ -44,11 +44,11 @@ class Steering:
     """Multipliers of all contrasts: m <- max(0, m + pace (contrast - bound)), one for each sign of it.
 
     Contrasts are means of noisy ones, with the weights of `MEMORY`. A noise of mean 0 moves no multiplier for long, as
-    both of a contrast's follow it with opposite signs. Pairs of several groups differ by at most twice the bound.
+    both of a contrast's follow it with opposite signs.
     """
 
-    wanted: float
-    """Largest wanted gap."""
+    bounds: Floats
+    """Largest wanted size of a contrast, an entry a true class."""
     pace: float
     records: Floats
     """Expected records of each cell in a step: true class x group."""
@@ -60,7 +60,6 @@ class Steering:
         self.weights = np.array([contrasts(line / line.sum()) for line in self.records])
         self.upper, self.lower = np.zeros(self.weights.shape[:2]), np.zeros(self.weights.shape[:2])
         self.mean = np.zeros_like(self.upper)
-        self.bound = self.wanted / (1 if self.records.shape[1] == PAIR else 2)
 
     @property
     def multipliers(self) -> Floats:
@@ -82,8 +81,32 @@ class Steering:
         """Move the multipliers by noisy numbers of records predicted as the second level: true class x group."""
         here = np.einsum("ykg,yg->yk", self.weights, positive / self.records)
         self.mean = MEMORY * self.mean + (1 - MEMORY) * here
-        self.upper = np.maximum(0, self.upper + self.pace * (self.mean - self.bound))
-        self.lower = np.maximum(0, self.lower - self.pace * (self.mean + self.bound))
+        self.upper = np.maximum(0, self.upper + self.pace * (self.mean - self.bounds[:, None]))
+        self.lower = np.maximum(0, self.lower - self.pace * (self.mean + self.bounds[:, None]))
+
+
+def aims(wanted: float, records: Floats, sigma: float) -> Floats:
+    """Return the bounds of contrasts, an entry a true class, with which a wanted gap is rarely found to be missed.
+
+    Of two groups, the wanted gap less the reach of the interval that it will be measured with, and at least half of
+    it; of several, half of it, as each is compared with everybody and two of them may lie on both sides.
+
+    Args:
+        wanted: Largest wanted gap.
+        records: Expected records of each cell, true class x group.
+        sigma: Standard deviation of the noise in each number of decisions that the measurement has.
+    """
+    if records.shape[1] != PAIR:
+        return np.full(len(records), wanted / 2)
+    # at a rate of one half, where the noise of a rate is least; it is up to sqrt(2) times that
+    noise = sigma * math.sqrt(0.5) * np.hypot(*(1 / records.T))
+    found: Floats = np.maximum(wanted / 2, wanted - _quantile(len(records)) * noise)
+    return found
+
+
+def _quantile(intervals: int) -> float:
+    """Return the normal quantile of so many intervals that hold at `LEVEL` together."""
+    return NormalDist().inv_cdf(1 - (1 - LEVEL) / (2 * intervals))
 
 
 @dataclass(frozen=True)
@@ -111,7 +134,7 @@ class MeasuredGap:
         first, second = np.triu_indices(counts.shape[1], 1)
         apart = np.abs(rates[:, first] - rates[:, second]).ravel()
         noise = np.hypot(spread[:, first], spread[:, second]).ravel()
-        reach = NormalDist().inv_cdf(1 - (1 - LEVEL) / (2 * len(apart))) * noise
+        reach = _quantile(len(apart)) * noise
         low, high = float(max(0, *(apart - reach))), float(min(1, max(apart + reach)))
         known = np.isfinite(noise)
         if not known.any():

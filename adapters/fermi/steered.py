@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.fermi.gap import PACE, PACE_WITH_GROUP, MeasuredGap, Steering
+from stratsynth.adapters.fermi.gap import PACE, PACE_WITH_GROUP, MeasuredGap, Steering, aims
 from stratsynth.adapters.fermi.training import CellCounts, FermiResult
 from stratsynth.adapters.predictors.descent import Descent
 from stratsynth.questions import NoisySum, Program, total
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MEASURING = 0.05
+MEASURING = 0.1
 """Part of the steps that measure the gap of the model; at least one does."""
 UNUSED = 1e-4
 """Share of a measuring step's price for the gradient, which is not used."""
@@ -56,7 +56,9 @@ def train_to_gap(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
     counts, steering, spread = CellCounts(task, allot.rate, np.zeros((1, task.cells))), None, 0.0
     for step in range(moving):
         if step >= wait and steering is None:
-            steering = Steering(settings.wanted, PACE_WITH_GROUP if own_group else PACE, counts.records[0])
+            records = counts.records[0]
+            bounds = aims(settings.wanted, records, allot.noise * task.schema.row_weight.most / math.sqrt(last))
+            steering = Steering(bounds, PACE_WITH_GROUP if own_group else PACE, records)
         gradient, sums = yield from _asked(task, allot, descent.theta, steering, settings.adversary_share)
         if steering is None:
             counts.add([sums])

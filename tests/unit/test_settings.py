@@ -178,7 +178,7 @@ SETTINGS = {
         "statistics_share": partial(number, least=1e-6, most=1 - 1e-6),
         "memory": steady,
         "most_weight": positive,
-        "momentum": steady,
+        "momentum": partial(steady, optional=True),
         "radius": partial(number, above=0, most=1000),
         "tail": part,
     },
