@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CONDITION = re.compile(r"([^=<>]*)(>=|<=|=|>|<)(.*)", re.DOTALL)
 """Form of one condition: column, sign, level or number."""
+LAST = ("above", "model", "note", "design_low", "design_high")
+"""Columns of results that most releases leave empty."""
 KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
 
 
@@ -66,8 +68,9 @@ def query(
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
     Two intervals, binning included: noise_low to noise_high for the private rows themselves, low to high for a
-    population of which they would be a simple random sample. The design of a survey is in neither: how its rows were
-    drawn, and its replicate weights.
+    population of which they would be a simple random sample. The design of the survey that drew the private rows is in
+    neither: their replicate weights are not asked. A third, design_low to design_high, is design-based: of a mean that
+    a release weighs by public shares, by the replicate weights of the survey that these are of.
 
     \b
     status
@@ -179,11 +182,14 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
-    """Return the Page of results, lists by column, without columns of special cases if empty; `conditions` follow."""
+    """Return the Page of the results `found`, lists by column, without those of `LAST` where empty.
+
+    `conditions` follow.
+    """
     shown = {
         name: values
         for name, values in found.items()
-        if name not in {"above", "model", "note"} or any(value and not _unknown(value) for value in values)
+        if name not in LAST or any(value and not _unknown(value) for value in values)
     }
     columns = [
         Column(name, "number" if any(isinstance(value, float) for value in values) else "text")
