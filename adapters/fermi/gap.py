@@ -86,10 +86,10 @@ class Steering:
 
 
 def aims(wanted: float, records: Floats, sigma: float) -> Floats:
-    """Return the bounds of contrasts, an entry a true class, with which a wanted gap is rarely found to be missed.
+    """Return the bounds of contrasts, an entry a true class, that multipliers aim at for a wanted gap.
 
-    Of two groups, the wanted gap less the reach of the interval that it will be measured with, and at least half of
-    it; of several, half of it, as each is compared with everybody and two of them may lie on both sides.
+    Of two groups, the wanted gap less half the reach of the interval that it will be measured with, and at least half
+    of it; of several, half of it, as each is compared with everybody and two of them may lie on both sides.
 
     Args:
         wanted: Largest wanted gap.
@@ -100,7 +100,7 @@ def aims(wanted: float, records: Floats, sigma: float) -> Floats:
         return np.full(len(records), wanted / 2)
     # at a rate of one half, where the noise of a rate is least; it is up to sqrt(2) times that
     noise = sigma * math.sqrt(0.5) * np.hypot(*(1 / records.T))
-    found: Floats = np.maximum(wanted / 2, wanted - _quantile(len(records)) * noise)
+    found: Floats = np.maximum(wanted / 2, wanted - _quantile(len(records)) * noise / 2)
     return found
 
 

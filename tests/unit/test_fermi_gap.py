@@ -7,7 +7,7 @@ import stratsynth as ss
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth.adapters import DPFermi
-from stratsynth.adapters.fermi.gap import LEVEL, MeasuredGap, Steering, contrasts
+from stratsynth.adapters.fermi.gap import LEVEL, MeasuredGap, Steering, aims, contrasts
 from stratsynth.errors import NoticeWarning, Unsupported, UsageError
 from stratsynth.mechanisms import Public
 from stratsynth.release.notices import gap_notices
@@ -84,6 +84,15 @@ def test_two_groups_have_one_contrast_and_several_one_each_with_everybody():
     several = contrasts(np.array([0.2, 0.3, 0.5]))
     assert several.shape == (3, 3)
     assert np.allclose(several @ np.array([0.2, 0.6, 0.7]), np.array([0.2, 0.6, 0.7]) - 0.57)
+
+
+def test_the_aim_is_a_little_below_what_is_wanted_where_two_groups_are_measured_well():
+    records = np.array([[1000.0, 3000.0], [100.0, 100.0]])
+    first, second = aims(0.05, records, 10.0)
+    quantile = 2.2414  # of two intervals at level .95
+    assert first == pytest.approx(0.05 - quantile * 10 * (0.5 * (1 / 1000**2 + 1 / 3000**2)) ** 0.5 / 2, abs=1e-6)
+    assert second == 0.025  # never less than half
+    assert aims(0.05, np.ones((1, 3)), 10.0).tolist() == [0.025]
 
 
 def test_noise_alone_moves_no_multiplier_for_long():
