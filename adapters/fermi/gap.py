@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MEMORY = 0.9
 """Part of the past in the mean of noisy contrasts that multipliers follow."""
-PACE, PACE_WITH_GROUP = 0.15, 0.05
+PACE, PACE_WITH_GROUP = 0.1, 0.05
 """Movement of a multiplier by a contrast of 1 above its bound; the smaller one where a group's column is a feature."""
 LEVEL = 0.95
 """Probability with which all intervals of differences between two groups hold at once."""

@@ -83,8 +83,8 @@ def _asked(
     slopes = np.zeros((1, *task.schema.shape(task.by), task.classes))
     if steering is not None:
         slopes[..., 1] = steering.slopes.reshape(slopes.shape[:-1])
-    query = task.decided(theta[None], slopes)
-    found: Sequence[NoisySum] = yield from total(query, noise=allot.noise, rate=allot.rate, weights=(1 - share, share))
+    query, rate = task.decided(theta[None], slopes), task.sampling
+    found: Sequence[NoisySum] = yield from total(query, noise=allot.noise, rate=rate, weights=(1 - share, share))
     return found
 
 

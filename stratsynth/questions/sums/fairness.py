@@ -184,7 +184,8 @@ def decisions(logits: Floats, models: int) -> Ints:
     """
     each = logits.reshape(models, -1, logits.shape[-1])
     chosen = (each[:, 0] > 0).astype(np.intp) if each.shape[1] == 1 else each.argmax(axis=1)
-    return (np.arange(max(2, each.shape[1]))[:, None, None] == chosen) * np.int64(GRID)
+    found: Ints = (np.arange(max(2, each.shape[1]))[:, None, None] == chosen) * np.int64(GRID)
+    return found
 
 
 def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
