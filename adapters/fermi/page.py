@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 LEAST_REACH = 2_000.0
-"""Records times mu below which the gap of two groups misses by .02 and more: measured on Adult, law school data."""
+"""Records times mu below which a gap is often .02 and more away from the wanted one: measured on Adult."""
 
 
 def caution(task: FermiProblem) -> str:
@@ -19,8 +19,8 @@ def caution(task: FermiProblem) -> str:
     if task.settings.gap is None or task.reach is None or task.reach >= LEAST_REACH:
         return ""
     return (
-        f"records times mu are {task.reach:,.0f}, and below {LEAST_REACH:,.0f} a wanted gap is often missed by .02 and "
-        "more: declare more records, or spend more"
+        f"records times mu are {task.reach:,.0f}, and below {LEAST_REACH:,.0f} the gap is often .02 and more away "
+        "from the wanted one: declare more records, or spend more"
     )
 
 
