@@ -334,14 +334,25 @@ def cases() -> dict[str, Case]:  # noqa: PLR0915 - a list
         REPLACED,
     )
     # fermi and fair_sgd
-    add("fermi, parity", named("fermi", **SAMPLED, target="D"), measured)
-    add("fermi, odds", named("fermi", **SAMPLED, target="D", criterion="odds", warm_up=0.5), measured)
-    add("fermi, softmax", named("fermi", **SAMPLED, target="C", features=["X", "D"], region="ball"), measured)
+    add("fermi, parity", named("fermi", **SAMPLED, target="D", penalty=1.0), measured)
+    add("fermi, odds", named("fermi", **SAMPLED, target="D", criterion="odds", warm_up=0.5, penalty=1.0), measured)
+    add(
+        "fermi, softmax",
+        named("fermi", **SAMPLED, target="C", features=["X", "D"], region="ball", penalty=1.0),
+        measured,
+    )
     add("fermi, no adversary", named("fermi", **SAMPLED, target="D", penalty=0.0), measured)
     add(
         "fermi, attribute",
         named(
-            "fermi", target="D", features=["X", "C"], groups=["G"], iterations=STEPS, sampling=RATE, protect="sensitive"
+            "fermi",
+            target="D",
+            features=["X", "C"],
+            groups=["G"],
+            iterations=STEPS,
+            sampling=RATE,
+            protect="sensitive",
+            penalty=1.0,
         ),
         attributes,
         ATTRIBUTE,
@@ -381,7 +392,7 @@ def resumed() -> dict[str, Case]:
         "many sums": Case(lambda: Asking("mitigated"), measured, form="csv", kills=(1, 3)),
         "composites": Case(named("reductions", **ODDS), measured, form="csv", kills=(2, 5)),
         "peaks": Case(lambda: Asking("peaks"), measured, form="csv", kills=(1,)),
-        "sampled": Case(named("fermi", **SAMPLED, target="D"), measured, form="csv", kills=(1, 2)),
+        "sampled": Case(named("fermi", **SAMPLED, target="D", penalty=1.0), measured, form="csv", kills=(1, 2)),
         "public rows": Case(lambda: AskingPublic("attribute"), attributes, ATTRIBUTE, form="parquet", kills=(1, 2, 3)),
         "gradients in strata": Case(stratified("coinpress", measured, "G"), measured, form="csv", kills=(2, 4)),
         "group_regression": Case(

@@ -416,6 +416,21 @@ class InsideStated(CertificatePart, frozen=True):
     rounded: Annotated[bool, described("True if numbers are multiples of declared units.")] = False
 
 
+class GapStated(CertificatePart, frozen=True, kw_only=True):
+    """A wanted gap between groups' rates of decisions, and that of the published model, by noisy counts."""
+
+    stratum: Annotated[str, described("Group of records whose model it is of; empty for everybody's.")] = ""
+    criterion: Annotated[str, described("parity; or odds, among records of each true class.")]
+    wanted: Annotated[Amount, described("Largest wanted difference between two groups' rates.")]
+    measured: Annotated[Amount | None, described("Largest noisy difference; null: no count is clear of its noise.")]
+    noise: Annotated[Amount | None, described("Standard deviation of the noise in it.")]
+    low: Annotated[Amount, described("Lower end of the interval of the gap among the private rows.")]
+    high: Annotated[Amount, described("Upper end.")]
+    level: Annotated[float, Meta(gt=0, lt=1, description="Probability with which the interval holds.")]
+    status: Annotated[str, described("met: all of the interval is wanted; missed: none of it; or not to be told.")]
+    multipliers: Annotated[tuple[Number, ...], described("Last multiplier of each difference of rates.")] = ()
+
+
 class Notice(CertificatePart, frozen=True):
     """A sentence that a reader has to know."""
 
@@ -479,6 +494,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     agreement: AgreementStated | None = None
     benchmark: Annotated[BenchmarkStated | None, described("Absent where rows follow the fitted model.")] = None
     inside: Annotated[tuple[InsideStated, ...], described("Laws of numbers within bins; a tail is a model.")] = ()
+    gaps: Annotated[tuple[GapStated, ...], described("Absent where no gap of decisions was wanted.")] = ()
     notices: tuple[Notice, ...] = ()
     small_groups: tuple[SmallGroup, ...] = ()
     not_protected: Annotated[Texts, described("What the release does not protect, in sentences.")] = ()

@@ -17,6 +17,8 @@ import numpy as np
 
 from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
+from stratsynth.adapters.fermi.page import caution, gap_in_words, penalty_in_words
+from stratsynth.adapters.fermi.steered import train_to_gap
 from stratsynth.adapters.fermi.task import FermiProblem, task_of
 from stratsynth.adapters.fermi.training import FermiResult, train
 from stratsynth.adapters.networks.blueprint import NAMED, Network
@@ -50,8 +52,13 @@ class DPFermi(Mechanism[Designed]):
     """Columns that predict the target; by default all but target and groups. A group's column may be named too."""
     groups: Sequence[str] = at(())
     """Sensitive attribute: the columns whose levels, fully crossed, are the groups."""
-    penalty: float = at(1.0, least=0, most=1000)
-    """Weight lambda of ERMI beside the mean log loss; 0 is noisy gradient descent on the loss alone."""
+    gap: float | None = at(None, least=0, most=1)
+    """Largest wanted gap between two groups' rates of predictions of the target's second level; for `odds`, among
+    records of each true class. A multiplier is steered to it in the one fit, and the certificate says by noisy counts
+    of the model's own decisions if it is met. For a regression of two levels on all records."""
+    penalty: float | None = at(None, least=0, most=1000)
+    """Weight lambda of ERMI beside the mean log loss, in place of `gap`; 0 is noisy gradient descent on the loss alone,
+    whatever it does to groups. One of the two has to be given."""
     criterion: Literal["parity", "odds"] = at("parity")
     """Independence that the penalty asks for: of prediction and group (`parity`, demographic parity), or of both given
     the true class (`odds`, equalized odds)."""
@@ -119,6 +126,13 @@ class DPFermi(Mechanism[Designed]):
     def __post_init__(self) -> None:
         """Refuse values out of range; an unsound target, interactions, network, sizes; networks with open columns."""
         super().__post_init__()
+        if self.gap is not None and self.penalty is not None:
+            raise UsageError(f"{self.name}: gap and penalty are two ways to one end: give one of them.")
+        if self.gap is not None and (self.network is not None or self.protect == "sensitive"):
+            raise Unsupported(
+                f'{self.name}: gap is steered by sums of decisions, which regressions with protect = "all" have. Leave '
+                "network and protect out, or take a penalty."
+            )
         check_target(self, self.groups)
         check_interactions(self)
         self._check_network()
@@ -128,6 +142,21 @@ class DPFermi(Mechanism[Designed]):
                 'network out, or take protect = "all".'
             )
         check_sizes(self)
+
+    @property
+    def weight(self) -> float:
+        """Weight of the penalty; 0 where none is given."""
+        return self.penalty or 0.0
+
+    @property
+    def wanted(self) -> float:
+        """Largest wanted gap; 1, which all models keep to, where none is given."""
+        return 1.0 if self.gap is None else self.gap
+
+    @property
+    def evens_out(self) -> bool:
+        """True with a wanted gap or a penalty above 0, for which groups are needed."""
+        return self.gap is not None or self.weight > 0
 
     @property
     def needs(self) -> frozenset[type[Question]]:
@@ -178,8 +207,12 @@ class DPFermi(Mechanism[Designed]):
 
         `rng` makes a network's first weights, and draws public samples.
         """
-        (model,) = yield from self.side_by_side(public, allot, [self.penalty], rng)
-        return model
+        if self.gap is None:
+            (model,) = yield from self.side_by_side(public, allot, [self.weight], rng)
+            return model
+        task = self.task(public, allot.promise)
+        learned = yield from train_to_gap(task, allot)
+        return task.model(learned.theta[0], self._facts(task, learned, round(allot.amount)))
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
@@ -199,14 +232,10 @@ class DPFermi(Mechanism[Designed]):
 
     def _facts(self, task: FermiProblem, learned: FermiResult, steps: int) -> dict[str, Any]:
         """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
-        groups = " x ".join(self.groups)
-        counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
-        within = f", given {task.target}, {counted}" if self.criterion == "odds" else ""
-        penalty = f"{self.penalty:g} x ERMI of predictions and {groups}{within}" if self.penalty else "none"
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {
             "Model": task.title,
-            "Penalty": penalty,
+            **(gap_in_words(self, task, learned.gap) if learned.gap else {"Penalty": penalty_in_words(self, task)}),
             "Descent": f"{task.descent.described(steps, task.sampling)}; {averaged}",
             "Clip": f"{task.descent.clip:.3g} for a row's gradient of loss and penalty together",
         }
@@ -217,10 +246,15 @@ class DPFermi(Mechanism[Designed]):
             source = "public" if self.sizes else "from noisy sums"
             shares = "; ".join(" ".join(f"{share:.3f}" for share in line) for line in learned.shares)
             described["Shares of groups"] = f"{shares} ({source})"
+        warned = caution(task)
+        if warned:
+            described["Caution"] = warned
         return {
             "steps": steps,
             "rate": task.descent.rate,
             "clip": task.descent.clip,
             "step_noise": learned.noise,
             "described": described,
+            **({"gap": dict(learned.gap)} if learned.gap else {}),
+            **({"caution": warned} if warned else {}),
         }

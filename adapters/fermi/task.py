@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.adapters.predictors.defaults import AGAINST, MOMENTUM, Pace
+from stratsynth.adapters.predictors.defaults import AGAINST, MOMENTUM, MOST_STEPS, Pace, reach
 from stratsynth.adapters.predictors.descent import Region, largest_norm
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.settings import check_columns, sampled
@@ -54,6 +54,8 @@ class FermiProblem:
     """Public sizes: one row for each true class (one row for parity), one column a group; None if not public."""
     descent: Pace
     """Steps, clip, learning rate and momentum of the descent in the coefficients."""
+    reach: float | None
+    """Records times mu of the budget's Gaussian privacy; None where no size is declared."""
 
     @property
     def link(self) -> Literal["logistic", "softmax"]:
@@ -82,6 +84,11 @@ class FermiProblem:
         return (*self.settings.groups, *odds)
 
     @property
+    def cells(self) -> int:
+        """Number of cells of `by`."""
+        return self.schema.cells(self.by)
+
+    @property
     def open_columns(self) -> tuple[str, ...]:
         """Names of the columns taken as public under `protect = "sensitive"`: the features' and the target."""
         return (*self.design.columns, self.target)
@@ -91,7 +98,7 @@ class FermiProblem:
         """True if the first steps count records, by group or in all, because these numbers are not public."""
         if self.settings.protect == "sensitive":  # the number of records is public
             return self.sizes is None
-        return self.records is None or (self.settings.penalty > 0 and self.sizes is None)
+        return self.records is None or (self.settings.evens_out and self.sizes is None)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -121,12 +128,18 @@ class FermiProblem:
         by = () if slopes is None else self.by
         return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)
 
+    def decided(self, theta: Floats, slopes: Floats) -> FairGradients:
+        """Return the question of a step towards a wanted gap: as `query`, with sums of decisions by cell."""
+        return FairGradients(
+            self.design, self.target, self.link, theta, self.descent.clip, self.by, slopes, decided=True
+        )
+
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
         """Return the question for the loss's gradient at `theta` and, by cell, sums that count records.
 
         Cells are those of `by`, or true classes without a penalty.
         """
-        by = self.by if self.settings.penalty else (self.target,)
+        by = self.by if self.settings.evens_out else (self.target,)
         slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))
         return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)
 
@@ -151,7 +164,13 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
                 f"{who}: in a stratum of {name} everybody has the same {name}, so predictions cannot depend on it and "
                 "there is nothing to even out. Take strata of another column, or fit everybody together."
             )
-    if settings.penalty and not (settings.groups and schema.cells(settings.groups) > 1):
+    if settings.penalty is None and settings.gap is None:
+        raise UsageError(
+            f"{who}: say what is wanted of the groups: gap = 0.05, the largest difference between two groups' rates of "
+            "positive predictions; penalty = 1, a weight of their dependence beside the loss; or penalty = 0 for the "
+            "loss alone, whatever it does to groups."
+        )
+    if settings.evens_out and not (settings.groups and schema.cells(settings.groups) > 1):
         raise Unsupported(
             f"{who}: name the sensitive attribute in groups, a column of at least two levels; or take penalty = 0."
         )
@@ -159,11 +178,15 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
     target, sampling, design, records = sampled(settings, public, by_default=samples)
     if settings.protect == "sensitive":
         _check_open(settings, schema, (*design.columns, target))
+    if settings.gap is not None:
+        _check_gap(settings, schema, target, sampling)
     if samples:
         pace = Pace(SAMPLED_STEPS, 1.0, RATE / largest_norm(design) ** 2, 0.0).as_set(settings)
     else:
         link: Link = "logistic" if schema.size(target) == LOGISTIC else "softmax"
-        pace = Pace.of(settings, public, budget, design, link, AGAINST if settings.penalty else MOMENTUM)
+        pace = Pace.of(settings, public, budget, design, link, AGAINST if settings.weight else MOMENTUM)
+        if settings.gap is not None and settings.iterations is None:
+            pace = replace(pace, steps=MOST_STEPS)  # a multiplier needs them to settle, whatever the size
     return FermiProblem(
         settings,
         schema,
@@ -174,7 +197,20 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
         sampling,
         _sizes(settings, schema, target),
         pace,
+        reach(public, budget),
     )
+
+
+def _check_gap(settings: DPFermi, schema: Schema, target: str, sampling: float) -> None:
+    """Refuse a wanted gap with a target of more than two levels, samples, few steps, too many groups of a schema."""
+    who = f"{settings.name}: gap"
+    if schema.size(target) != LOGISTIC:
+        raise Unsupported(
+            f"{who} is between groups' rates of one prediction, the second of two levels, and {target} has "
+            f"{schema.size(target)}; take a penalty."
+        )
+    if sampling < 1:
+        raise Unsupported(f"{who} is measured on all records in each step: leave sampling and batch out.")
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
@@ -194,7 +230,7 @@ def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> 
     for name in settings.groups:
         if schema.column(name).public:
             raise Unsupported(f"{who} protects {name}, which the schema declares public: take the flag away.")
-    if not settings.penalty:
+    if not settings.weight:
         raise Unsupported(f"{who} needs a penalty: without one the sensitive attribute is not used at all.")
     if schema.row_weight != ONE:
         raise Unsupported(f"{who} takes rows of weight 1.")

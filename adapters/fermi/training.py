@@ -16,9 +16,9 @@ side by side. Everything here but the answers is public.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class FermiResult:
     """Noise scale of a coordinate of the first model's mean gradient, at the last step."""
     shares: Floats | None
     """Shares of the groups used by the first model: one row a true class, one row in all for parity."""
+    gap: Mapping[str, Any] | None = None
+    """Measured gap of the model beside the wanted one, and its multipliers; None where none is wanted."""
 
 
 def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[FermiResult]:
@@ -75,7 +77,7 @@ def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng:
     adversary, spread = None, 0.0
     # Algorithm 1, lines 3 to 7: one sample a step for both gradients
     for step in range(steps):
-        fair = step >= wait and bool(settings.penalty)
+        fair = step >= wait and settings.weight > 0
         if fair and adversary is None:
             # W needs p(s), so that it starts once the groups are counted
             adversary = Adversary.start(task, np.array(penalties, np.float64), counts)
@@ -143,6 +145,13 @@ class CellCounts:
         found = np.maximum(self.seen, math.sqrt(self.variance)).reshape(models, task.groups, task.true_classes)
         return np.moveaxis(found, 1, 2)
 
+    @property
+    def records(self) -> Floats:
+        """Array of the expected records of each cell in a step, by model, true class (one for parity) and group."""
+        sizes = self.sizes
+        found: Floats = self.batch[:, None, None] * sizes / sizes.sum(axis=(-2, -1), keepdims=True)
+        return found
+
 
 @dataclass
 class Adversary:
@@ -163,9 +172,9 @@ class Adversary:
 
         `counts` are the numbers of records of each cell.
         """
-        sizes = counts.sizes
-        shares = sizes / sizes.sum(axis=-1, keepdims=True)
-        each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]
+        records = counts.records
+        each = records.sum(axis=-1)
+        shares = records / each[..., None]
         return cls(task, penalties, ermi.independent(shares, task.classes), shares, each)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +63,10 @@ class Designed(Predictor):
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
 
+    def gaps(self) -> Sequence[Mapping[str, Any]]:
+        """Return the measured gap in the facts of a fit that wanted one, or none."""
+        return [self.facts["gap"]] if "gap" in self.facts else []
+
     def foretell(self, path: StratumPath) -> str:
         """Return a plan's line on steps, rate, clip and noise of a step; empty without facts. `path` is not used."""
         f = self.facts
@@ -70,7 +74,7 @@ class Designed(Predictor):
             return ""
         return (
             f"{f['steps']} steps, rate {f['rate']:.3g}, clip {f['clip']:.3g}; noise in a step's mean gradient "
-            f"{f['step_noise']:.2g} a coordinate"
+            f"{f['step_noise']:.2g} a coordinate{'; ' + f['caution'] if 'caution' in f else ''}"
         )
 
 

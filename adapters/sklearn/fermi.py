@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.networks.blueprint import Network
 from stratsynth.adapters.sklearn.classified import Classified
@@ -25,7 +27,10 @@ class FermiClassifier(Classified):
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
         classes: The classes, declared; two of them make a logistic model, whose coefficients are of the second.
         groups: The declared levels of the sensitive feature; None only with `penalty = 0`.
-        penalty: lambda, how much ERMI counts beside the mean log loss.
+        gap: Largest wanted gap between two groups' rates of predictions of the second class; `gap_`, `gap_noise_`,
+            `multiplier_` and `gap_status_` are set by a fit that is given one.
+        penalty: lambda, how much ERMI counts beside the mean log loss, in place of `gap`; 0 for the loss alone. One of
+            the two has to be given.
         criterion: `parity` (demographic parity) or `odds` (equalized odds).
         odds_weights: How much each class counts in the penalty of `odds`: `alike`, or by its share of the rows, as in
             the paper (`shares`).
@@ -49,7 +54,8 @@ class FermiClassifier(Classified):
         proceed: True to go on where it finds far fewer usable records than rows.
     """
 
-    penalty: float = 1.0
+    gap: float | None = None
+    penalty: float | None = None
     criterion: Literal["parity", "odds"] = "parity"
     odds_weights: Literal["alike", "shares"] = "alike"
     protect: Literal["all", "sensitive"] = "all"
@@ -80,6 +86,18 @@ class FermiClassifier(Classified):
             sizes_citation=self.shares_citation,
             image=() if self.image is None else self.image,
         )
+
+    def _learned(self, features: int) -> None:
+        """Set what `Classified` sets; and of a wanted gap the measured one, its noise and status, and the multiplier.
+
+        `gap_` and `gap_noise_` are NaN where no group's count is clear of its noise. `multiplier_` is an array, one a
+        true class and contrast of the groups.
+        """
+        super()._learned(features)
+        for found in self.release_.statement.gaps:
+            self.gap_ = np.nan if found.measured is None else found.measured
+            self.gap_noise_ = np.nan if found.noise is None else found.noise
+            self.gap_status_, self.multiplier_ = found.status, np.array(found.multipliers)
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
         """Return the estimator's `shares` by the mechanism's labels, of a group, or of a group and one of `classes`.

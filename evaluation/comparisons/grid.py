@@ -12,10 +12,10 @@
 
 With a section [prior], `{ name = "aim", from_prior = true }` starts from it, and "aim" does not; by default the
 recipe's mechanism is fitted both ways. A mechanism that makes strata itself, as `pooled` does, is fitted with the
-recipe's strata alone. A predictor, as `{ name = "fermi", target = "income", groups = ["SEX"] }`, is fitted once, to all
-records, and audited on the hold-out beside the models that are trained on tables. With a section [weights] and no
-[strata], the shares go to mechanisms that take them: `aim`, `mst`, `gem`, `fixed` and `independent`. Others are fitted
-without.
+recipe's strata alone. A predictor, as `{ name = "fermi", target = "income", groups = ["SEX"], penalty = 1 }`, is
+fitted once, to all records, and audited on the hold-out beside the models that are trained on tables. With a section
+[weights] and no [strata], the shares go to mechanisms that take them: `aim`, `mst`, `gem`, `fixed` and `independent`.
+Others are fitted without.
 """
 
 from __future__ import annotations

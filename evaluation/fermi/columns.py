@@ -110,7 +110,7 @@ def fitted(
 
 def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return (training task by `settings` in a schema, the rows of `train` as the driver holds them)."""
-    how = cast("SideBySide", make("fermi", settings))
+    how = cast("SideBySide", make("fermi", {"penalty": 1.0, **settings}))
     return how.task(Public(schema, len(train)), PROMISE), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
 
 

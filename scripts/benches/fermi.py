@@ -64,7 +64,7 @@ def _speed() -> list[Figure]:
 
     def fit(ledger: Path | None = None) -> None:
         table = ss.open_table(people.frame, schema=people.schema, declared_size=ROWS, ledger=ledger)
-        ss.fit(make("fermi", settings), table, budget)
+        ss.fit(make("fermi", {**settings, "penalty": 1.0}), table, budget)
 
     with tempfile.TemporaryDirectory() as folder:
         on_disk = timed(lambda: fit(Path(folder) / "people.ledger"), 1, warm=False)

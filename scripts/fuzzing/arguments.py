@@ -98,7 +98,7 @@ def _doors(place: Path) -> list[Door]:
             (adapters.ClippedMean, {"columns": ("AGE",)}),
             (adapters.GroupRegression, {"target": "AGE", "features": ("WORK",), "groups": ("SEX",)}),
             (adapters.Reductions, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",)}),
-            (adapters.DPFermi, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",)}),
+            (adapters.DPFermi, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",), "penalty": 1.0}),
             (adapters.FairSGD, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",)}),
         )
     ]

@@ -141,6 +141,10 @@ class Model(ABC):
         """Return this model if it mixes strata by weights that can be varied; by default raise a UsageError."""
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
+    def gaps(self) -> Sequence[Mapping[str, Any]]:
+        """Return JSON values on each measured gap of decisions between groups, for the certificate; none by default."""
+        return ()
+
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
         """Return Sections of a release's page that only this kind of model has; none by default.
 

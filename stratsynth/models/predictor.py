@@ -160,6 +160,10 @@ class ByGroup(Predictor):
         order = np.argsort(np.concatenate(places))
         return {name: np.concatenate([one[name] for one in found])[order] for name in found[0]}
 
+    def gaps(self) -> Sequence[Mapping[str, Any]]:
+        """Return the parts' gaps, each with its stratum."""
+        return [{**gap, "stratum": stratum.label} for stratum, part in self.parts.items() for gap in part.gaps()]
+
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
         """Return the parts' Sections.
 

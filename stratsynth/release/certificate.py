@@ -40,7 +40,7 @@ from stratsynth.release.equivalence import MARGIN
 from stratsynth.release.few import small_groups
 from stratsynth.release.first import FirstAnswer
 from stratsynth.release.hashes import CERTIFICATE
-from stratsynth.release.notices import notices
+from stratsynth.release.notices import gap_notices, notices
 from stratsynth.release.shown import CertificateRecord
 from stratsynth.strata import impossible
 from stratsynth.version import VERSION
@@ -217,11 +217,13 @@ def _meaning(
             found = [dataclasses.replace(c, rows=c.share if mixed else None) for c in declared.compared(sizes)]
             how = agreement(declared.test(sizes))
     said = notices(prepared, found, margin, known, close=too_close(prepared, found), first=first)
+    gaps = [] if measured is None else [dict(gap) for gap in measured.model.gaps()]
     record = {
         "declared_and_measured": [one.to_dict() for one in found],
         "agreement": how,
         "measured": None if known is None else known.stated().to_dict(),
-        "notices": said,
+        "gaps": gaps,
+        "notices": [*said, *gap_notices(gaps)],
         "small_groups": small_groups(prepared, found),
     }
     return {key: value for key, value in record.items() if value}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.release.coverage import Coverage, source_of_unmeasured, unmeasured_line
 from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, MeasuredCount
@@ -71,6 +71,22 @@ def notices(
     if prepared.lacking:
         said.append({"kind": "prior_groups", "text": f"the prior has no rows of {named(prepared.lacking)}: {START}."})
     return [{"kind": "public_columns", "text": text} for text in open_columns(prepared.budget.public)] + said
+
+
+def gap_notices(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return a notice for each gap of decisions that is more than was wanted, or may be over twice as much."""
+    said = []
+    for gap in gaps:
+        within = f" in {gap['stratum']}" if gap.get("stratum") else ""
+        where = f"among the private rows it is from {gap['low']:.3f} to {gap['high']:.3f}, at level {gap['level']:g}"
+        if gap["status"] == "missed":
+            said.append(f"the wanted gap of {gap['wanted']:g}{within} is missed: {where}.")
+        elif gap["status"] != "met" and gap["high"] > 2 * gap["wanted"]:
+            said.append(
+                f"the gap{within} may be over twice the wanted {gap['wanted']:g}: {where}. More records, a larger "
+                "epsilon or fewer groups make its noise smaller."
+            )
+    return [{"kind": "gap", "text": text} for text in said]
 
 
 def compared(found: Sequence[Comparison], margin: float, cut: int | None) -> list[dict[str, str]]:

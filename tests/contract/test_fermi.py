@@ -29,7 +29,9 @@ SCHEMA = Schema(
 )
 WORLD = World(SCHEMA, ("GROUP",), even(SCHEMA, "GROUP"))
 LABELS = ("a", "b", "c")
+COMMON = {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, "penalty": 1.0}
 PUBLIC = {"sizes": {"a": 5, "b": 3, "c": 2}, "sizes_citation": "made up for testing"}
+EVERYBODY = {"penalty": None, "sampling": 1.0, "warm_up": 0.4}
 WAYS = {
     "parity, shares from noisy sums": {},
     "odds, shares from noisy sums": {"criterion": "odds", "warm_up": 0.5},
@@ -37,6 +39,15 @@ WAYS = {
     "softmax, a crossing of groups": {"target": "JOB", "groups": ["GROUP", "AREA"], "region": "ball"},
     "softmax, odds": {"target": "JOB", "criterion": "odds", "features": ["GROUP", "AGE"], "tail": 0.0},
     "no penalty": {"penalty": 0.0},
+    "a wanted gap of parity": {"gap": 0.05, "target": "WORK", **EVERYBODY},
+    "a wanted gap of odds, public shares": {
+        "gap": 0.05,
+        "target": "WORK",
+        "criterion": "odds",
+        "sizes": {f"{g}|{y}": 4 for g in LABELS for y in ("no", "yes")},
+        "sizes_citation": "made up for testing",
+        **EVERYBODY,
+    },
 }
 
 
@@ -47,7 +58,7 @@ def priced():
 
 def checked(settings, check=violations):
     def build(world, rows):
-        return make("fermi", {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, **settings})
+        return make("fermi", {**COMMON, **settings})
 
     return check(build, among=[WORLD], tables=4, neighbours=4)
 
@@ -63,7 +74,7 @@ def test_it_keeps_the_contract(way):
 
 def test_within_strata_of_another_column():
     def build(world, rows):
-        inner = make("fermi", {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, "target": "WORK"})
+        inner = make("fermi", {**COMMON, "target": "WORK"})
         return Stratified(inner, ["AREA"], even(SCHEMA, "AREA"))
 
     assert violations(build, among=[WORLD], tables=4, neighbours=4) == []
@@ -79,6 +90,7 @@ class FromRows(DPFermi):
         sizes = dict(zip(LABELS, self.exact, strict=True))
         inner = DPFermi(
             groups=self.groups,
+            penalty=1.0,
             iterations=self.iterations,
             sampling=self.sampling,
             sizes=sizes,
@@ -93,7 +105,7 @@ def test_group_shares_from_rows_are_caught(monkeypatch):
 
     def build(world, rows):
         exact = [(rows["GROUP"] == level).sum() + 1.0 for level in LABELS]
-        return FromRows(groups=["GROUP"], iterations=STEPS, sampling=RATE, exact=exact)
+        return FromRows(groups=["GROUP"], penalty=1.0, iterations=STEPS, sampling=RATE, exact=exact)
 
     found = {finding.kind for finding in check_contract(build, among=[WORLD], tables=4, neighbours=4)}
     assert found & {"questions", "result"}
@@ -104,6 +116,12 @@ def test_noise_for_w_that_leaves_the_penalty_out_is_caught(monkeypatch):
     added = fairness.added
     monkeypatch.setattr(fairness, "added", lambda *given: [2 * part for part in added(*given)])
     assert "sensitivity" in kinds({"penalty": 2.0, "clip": 0.1})
+
+
+def test_decisions_that_count_twice_are_caught(monkeypatch):
+    decisions = fairness.decisions
+    monkeypatch.setattr(fairness, "decisions", lambda *given: 2 * decisions(*given))
+    assert "sensitivity" in kinds(WAYS["a wanted gap of parity"])
 
 
 def test_a_clip_after_averaging_is_caught(monkeypatch):
@@ -148,7 +166,7 @@ def test_shuffled_batches_claimed_as_poisson_are_caught():
 @pytest.mark.parametrize("runs", [4000, pytest.param(16_000, marks=pytest.mark.slow)])
 def test_the_audit_of_a_sampled_step_holds_and_its_controls_are_caught(runs):
     """Both sums of a step together, as an attacker who knows all other records sees them."""
-    how = DPFermi(groups=["GROUP"], iterations=STEPS, sampling=RATE, clip=0.1)
+    how = DPFermi(**COMMON, clip=0.1)
     report = judged_twice(
         lambda: audit_mechanism(
             how, world=WORLD, budget=Budget(3, 1e-6), runs=runs, seconds=1e9, tables=0, neighbours=60

@@ -31,7 +31,8 @@ def priced():
 
 
 def checked(settings, check=violations, tables=3):
-    common = {"target": "WORK", "groups": ["GROUP"], "iterations": STEPS, "sampling": RATE, "protect": "sensitive"}
+    common = {"target": "WORK", "groups": ["GROUP"], "penalty": 1.0, "iterations": STEPS, "sampling": RATE}
+    common |= {"protect": "sensitive"}
 
     def build(world, frame):
         return make("fermi", {**common, **FEATURES, **settings})

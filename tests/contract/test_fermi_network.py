@@ -33,7 +33,8 @@ def findings(settings, monkeypatch):
     remember()
 
     def build(world, rows):
-        how = {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, "network": "mlp", "hidden": [3]}
+        how = {"iterations": STEPS, "groups": ["GROUP"], "penalty": 1.0, "sampling": RATE}
+        how |= {"network": "mlp", "hidden": [3]}
         return make("fermi", {**how, **settings})
 
     return check_contract(build, among=[WORLD], tables=3, neighbours=3)

@@ -16,7 +16,7 @@ from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
     "fair_sgd": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
-    "fermi": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
+    "fermi": {"groups": ["GROUP"], "penalty": 1.0, "iterations": STEPS, "sampling": RATE},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
     "group_regression": {"iterations": 2},
     "pooled": {"base": "mst", "share": 0.5},

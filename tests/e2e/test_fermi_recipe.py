@@ -97,6 +97,21 @@ def test_the_report_names_the_penalty(made):
     assert "2 x ERMI of predictions and G, given D" in page
 
 
+def test_a_wanted_gap_from_recipe_to_report(tmp_path):
+    """Its measured size, with noise and level, in the certificate, on the page and before anything else is printed."""
+    recipe = written(tmp_path) / "recipe.toml"
+    edit(recipe, "penalty = 2.0", "gap = 0.01")
+    edit(recipe, "batch = 500\n", "")
+    run(tmp_path, "fit", "recipe.toml", "-o", "release")
+    (gap,) = json.loads(run(tmp_path, "certificate", "release", "--json"))["gaps"]
+    assert (gap["criterion"], gap["wanted"], gap["level"], len(gap["multipliers"])) == ("odds", 0.01, 0.95, 2)
+    assert gap["low"] <= gap["measured"] <= gap["high"]
+    page = (tmp_path / "release" / "report.html").read_text(encoding="utf-8")
+    assert "at most 0.01 between the rates at which G are predicted as yes, given D" in page
+    assert f"{gap['measured']:.3f}, noise (standard deviation) {gap['noise']:.3f}" in page
+    assert "ok" in run(tmp_path, "verify", "release", "--ledger", "people.ledger").lower()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -105,6 +120,9 @@ def test_the_report_names_the_penalty(made):
         ('groups = ["G"]', 'groups = ["H"]', "'H' is not in the schema"),
         ('groups = ["G"]', "groups = []", "penalty = 0"),
         ("penalty = 2.0", 'penalty = "much"', "penalty"),
+        ("penalty = 2.0", "", "gap = 0.05"),
+        ("penalty = 2.0", "penalty = 2.0\ngap = 0.1", "give one of them"),
+        ("penalty = 2.0", "gap = 0.1", "leave sampling and batch out"),
         ("[budget]", STRATA, "everybody has the same G"),
     ],
 )

@@ -20,6 +20,7 @@ name = "fermi"
 target = "D"
 features = ["X", "C"]
 groups = ["G"]
+penalty = 1.0
 network = "mlp"
 hidden = [6]
 iterations = 20

@@ -102,7 +102,7 @@ MECHANISMS = {
     "independent": "",
     "mst": "",
     "group_regression": 'groups = ["SEX"]\niterations = 20',
-    "fermi": 'groups = ["SEX"]\ntarget = "PUBCOV"\niterations = 20\nsampling = 0.1',
+    "fermi": 'groups = ["SEX"]\npenalty = 1\ntarget = "PUBCOV"\niterations = 20\nsampling = 0.1',
 }
 STRATIFIED = {"independent", "mst"}
 """Mechanisms that are fitted in the strata of SEX, and draw rows."""

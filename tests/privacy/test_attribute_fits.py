@@ -25,7 +25,14 @@ from stratsynth.testing.content import content
 RATE, STEPS = 1.0, 3
 """Settings that are priced soonest: everybody takes part in every step."""
 HOW = DPFermi(
-    target="D", features=["X", "C"], groups=["G"], iterations=STEPS, sampling=RATE, warm_up=0.4, protect="sensitive"
+    target="D",
+    features=["X", "C"],
+    groups=["G"],
+    iterations=STEPS,
+    sampling=RATE,
+    warm_up=0.4,
+    protect="sensitive",
+    penalty=1,
 )
 
 
@@ -124,7 +131,9 @@ def test_an_add_remove_price_for_it_is_refused(saved):
 def test_in_strata_of_a_public_column(tmp_path):
     shares = pd.DataFrame({"C": ["p", "q", "r"], "share": [0.4, 0.3, 0.3]})
     how = Stratified(
-        DPFermi(target="D", features=["X"], groups=["G"], iterations=STEPS, sampling=RATE, protect="sensitive"),
+        DPFermi(
+            target="D", features=["X"], groups=["G"], penalty=1, iterations=STEPS, sampling=RATE, protect="sensitive"
+        ),
         ["C"],
         Weights.public(shares, citation="made up"),
     )
@@ -153,6 +162,7 @@ def made(**settings):
             "bounds": (-4, 4),
             "classes": [0, 1],
             "groups": [0, 1],
+            "penalty": 1.0,
             "iterations": 300,
             "batch": 400,
             "protect": "sensitive",
@@ -211,6 +221,7 @@ name = "fermi"
 target = "D"
 features = ["X", "C"]
 groups = ["G"]
+penalty = 1.0
 iterations = 40
 sampling = 1.0
 protect = "sensitive"

@@ -19,11 +19,19 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("criterion", ["parity", "odds"])
+WAYS = {
+    "parity": {"penalty": 1.0, "sampling": RATE},
+    "odds": {"penalty": 1.0, "sampling": RATE, "criterion": "odds"},
+    "a wanted gap": {"gap": 0.05, "sampling": 1.0},
+}
+
+
+@pytest.mark.filterwarnings("ignore::stratsynth.errors.NoticeWarning")
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("moment", [1, 2, 3])
-def test_it_resumes_without_a_second_charge(tmp_path, criterion, moment):
+def test_it_resumes_without_a_second_charge(tmp_path, way, moment):
     ledger, frame, seen = tmp_path / "people.ledger", people(300), []
-    how = DPFermi(target="D", groups=["G"], criterion=criterion, iterations=STEPS, sampling=RATE, warm_up=0.5)
+    how = DPFermi(target="D", groups=["G"], iterations=STEPS, warm_up=0.5, **WAYS[way])
 
     def tick():
         seen.append(1)

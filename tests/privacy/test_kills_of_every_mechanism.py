@@ -31,7 +31,7 @@ MECHANISMS = {
     "pooled": (STRATA, 'name = "pooled"\nbase = "aim"\n'),
     "group_regression": ("", f'name = "group_regression"\nmodel = "logistic"\niterations = 6\n{PREDICT}'),
     "reductions": ("", f'name = "reductions"\niterations = 3\n{PREDICT}'),
-    "fermi": ("", f'name = "fermi"\niterations = 8\nsampling = 0.1\n{PREDICT}'),
+    "fermi": ("", f'name = "fermi"\npenalty = 1\niterations = 8\nsampling = 0.1\n{PREDICT}'),
     "fair_sgd": ("", f'name = "fair_sgd"\niterations = 8\nsampling = 0.1\n{PREDICT}'),
 }
 SAMPLED = ("fermi", "fair_sgd")

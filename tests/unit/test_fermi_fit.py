@@ -89,17 +89,19 @@ def test_an_undeclared_size_is_learned_too():
     known, unknown = how.task(Public(SCHEMA, len(frame)), BUDGET), how.task(public, BUDGET)
     assert known.records == 3000
     assert unknown.records is None
-    assert DPFermi(target="D", groups=["G"]).task(public, BUDGET).sampling == 1
-    assert DPFermi(target="D", groups=["G"], batch=100).task(public, BUDGET).sampling == UNDECLARED
+    assert DPFermi(target="D", groups=["G"], penalty=1).task(public, BUDGET).sampling == 1
+    assert DPFermi(target="D", groups=["G"], penalty=1, batch=100).task(public, BUDGET).sampling == UNDECLARED
     table = ss.open_table(frame, schema=SCHEMA)
     release = ss.fit(
-        DPFermi(target="D", features=["X"], groups=["G"], iterations=30, sampling=0.5), table, ss.Budget(3, 1e-6)
+        DPFermi(target="D", features=["X"], groups=["G"], penalty=1, iterations=30, sampling=0.5),
+        table,
+        ss.Budget(3, 1e-6),
     )
     assert (release.predict(frame) == frame.D).mean() > 0.75
 
 
 def test_models_side_by_side_learn_what_each_learns_alone():
-    how = DPFermi(target="D", features=["X", "G"], groups=["G"], **{**ALL, "iterations": 40})
+    how = DPFermi(target="D", features=["X", "G"], groups=["G"], penalty=1, **{**ALL, "iterations": 40})
     public = Public(SCHEMA, len(FRAME))
     allot, rows = how.price(public, BUDGET), load_rows(SCHEMA, open_source(FRAME))
 
@@ -118,7 +120,7 @@ def test_models_side_by_side_learn_what_each_learns_alone():
 def test_the_price_is_that_of_one_subsampled_gaussian_for_both_gradients():
     """And the multipliers of the two blocks come to that of the whole: 1 / z^2 adds up."""
     _, asked = fitted(FRAME.head(300), penalty=1.0, iterations=5)
-    public, how = Public(SCHEMA, 10_000), DPFermi(target="D", groups=["G"], iterations=500, batch=1024)
+    public, how = Public(SCHEMA, 10_000), DPFermi(target="D", groups=["G"], penalty=1, iterations=500, batch=1024)
     allot = how.price(public, BUDGET)
     accountant = PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
     event = dp_accounting.PoissonSampledDpEvent(allot.rate, dp_accounting.GaussianDpEvent(allot.noise * (1 - 1e-9)))
@@ -159,14 +161,14 @@ def test_the_price_is_that_of_one_subsampled_gaussian_for_both_gradients():
 )
 def test_what_cannot_be_is_refused_before_anything_is_charged(settings, words):
     with pytest.raises((UsageError, Unsupported, MechanismError), match=words):
-        DPFermi(**{"target": "D", "groups": ["G"], **settings}).price(Public(SCHEMA, 1000), BUDGET)
+        DPFermi(**{"target": "D", "groups": ["G"], "penalty": 1.0, **settings}).price(Public(SCHEMA, 1000), BUDGET)
 
 
 def test_strata_of_the_sensitive_attribute_are_refused_with_the_reason():
     table = ss.open_table(FRAME, schema=SCHEMA, declared_size=3000)
     for how, words in (
-        (DPFermi(target="D", groups=["G"], sampling=0.1), "everybody has the same G"),
-        (DPFermi(target="D", groups=["C"], batch=100), "sampling = 0.05"),
+        (DPFermi(target="D", groups=["G"], penalty=1, sampling=0.1), "everybody has the same G"),
+        (DPFermi(target="D", groups=["C"], penalty=1, batch=100), "sampling = 0.05"),
     ):
         with pytest.raises(Unsupported, match=words):
             ss.fit(ss.Stratified(how, ["G"], even(SCHEMA, "G")), table, BUDGET)
@@ -175,7 +177,9 @@ def test_strata_of_the_sensitive_attribute_are_refused_with_the_reason():
 @pytest.mark.usefixtures("seeded_noise")
 def test_strata_of_another_column_predict_by_stratum():
     how = ss.Stratified(
-        DPFermi(target="D", features=["X"], groups=["G"], sampling=0.5, iterations=30), ["C"], even(SCHEMA, "C")
+        DPFermi(target="D", features=["X"], groups=["G"], penalty=1, sampling=0.5, iterations=30),
+        ["C"],
+        even(SCHEMA, "C"),
     )
     table = ss.open_table(FRAME, schema=SCHEMA, declared_size=3000)
     release = ss.fit(how, table, ss.Budget(3, 1e-6))

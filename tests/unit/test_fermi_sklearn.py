@@ -48,7 +48,7 @@ def data(n=4000, classes=2, seed=0):
 
 
 def made(**settings):
-    usual = {**SPEND, "bounds": (-1.5, 1.5), "classes": ["low", "high"], "groups": ["m", "f"], **FAST}
+    usual = {**SPEND, "bounds": (-1.5, 1.5), "classes": ["low", "high"], "groups": ["m", "f"], "penalty": 1.0, **FAST}
     return FermiClassifier(**{**usual, **settings})
 
 
@@ -65,6 +65,23 @@ def test_a_penalty_evens_out_what_it_is_told_to(declared):
     assert (plain.predict(x) == y).mean() > 0.9
     assert gap(fair, x, group) < 0.6 * gap(plain, x, group)
     assert fair.certificate_["guarantee"]["epsilon"] == SPEND["epsilon"]
+
+
+@pytest.mark.filterwarnings("ignore::stratsynth.errors.NoticeWarning")
+@pytest.mark.parametrize("criterion", ["parity", "odds"])
+def test_a_wanted_gap_is_measured_and_stated(criterion):
+    x, y, group = data()
+    fair = made(gap=0.1, penalty=None, sampling=None, iterations=100, criterion=criterion)
+    fair.fit(x, y, sensitive_features=group)
+    assert fair.gap_ == fair.certificate_["gaps"][0]["measured"]
+    assert fair.multiplier_.shape == (2 if criterion == "odds" else 1,)
+    assert fair.gap_status_ in {"met", "missed", "not to be told"}
+    if criterion == "parity":
+        assert abs(gap(fair, x, group) - fair.gap_) < 6 * fair.gap_noise_ + 0.01
+    assert not hasattr(made(penalty=0.0).fit(x, y, sensitive_features=group), "gap_")
+    for neither in ({"penalty": None}, {"penalty": None, "groups": None}):
+        with pytest.raises(UsageError, match=r"gap = 0\.05.*penalty = 0"):
+            made(**neither).fit(x, y, **({} if "groups" in neither else {"sensitive_features": group}))
 
 
 def test_coefficients_are_in_the_unit_of_the_data():

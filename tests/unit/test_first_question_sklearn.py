@@ -13,7 +13,7 @@ TEXTS, LEVELS = ["no", "yes"], ["f", "m"]
 KINDS = {
     "group": (GroupClassifier, QUICK),
     "reductions": (ReductionsClassifier, {**QUICK, "inner_steps": 2}),
-    "fermi": (FermiClassifier, {**QUICK, "sampling": 0.01}),
+    "fermi": (FermiClassifier, {**QUICK, "penalty": 1.0, "sampling": 0.01}),
     "fair sgd": (FairSGDClassifier, {**QUICK, "sampling": 0.01}),
 }
 

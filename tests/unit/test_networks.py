@@ -23,7 +23,15 @@ pytestmark = pytest.mark.torch
 RNG = np.random.default_rng(0)
 MLP, CONV = Blueprint("mlp", (4, 3), (), 5, 3), Blueprint("conv", (3, 2), (6, 4), 24, 3)
 BUDGET = ss.Budget(3, 1e-6)
-HOW = {"target": "D", "features": ["X", "C"], "groups": ["G"], "network": "mlp", "hidden": [4], "sampling": 0.5}
+HOW = {
+    "target": "D",
+    "features": ["X", "C"],
+    "groups": ["G"],
+    "penalty": 1.0,
+    "network": "mlp",
+    "hidden": [4],
+    "sampling": 0.5,
+}
 
 
 def rows(blueprint):
@@ -280,6 +288,7 @@ def test_the_estimator_takes_images():
         bounds=(-3, 3),
         classes=["a", "b"],
         groups=["f", "m"],
+        penalty=1,
         network="conv",
         image=(4, 4),
         hidden=(2,),

@@ -15,7 +15,15 @@ from stratsynth.questions import Coded
 
 NAMES = r'pip install "\.\[torch\]"'
 BUDGET = ss.Budget(3, 1e-6)
-HOW = {"target": "D", "features": ["X", "C"], "groups": ["G"], "network": "mlp", "sampling": 0.5, "iterations": 3}
+HOW = {
+    "target": "D",
+    "features": ["X", "C"],
+    "groups": ["G"],
+    "penalty": 1.0,
+    "network": "mlp",
+    "sampling": 0.5,
+    "iterations": 3,
+}
 
 
 @pytest.fixture(autouse=True)

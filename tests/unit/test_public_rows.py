@@ -35,7 +35,15 @@ from stratsynth.release.page.summary import summary
 from stratsynth.schema import Unit
 from stratsynth.strata import Stratum, within
 
-FERMI = {"target": "D", "features": ["X", "C"], "groups": ["G"], "iterations": 2, "sampling": 1.0, "warm_up": 0.5}
+FERMI = {
+    "target": "D",
+    "features": ["X", "C"],
+    "groups": ["G"],
+    "iterations": 2,
+    "sampling": 1.0,
+    "warm_up": 0.5,
+    "penalty": 1.0,
+}
 
 ALL_OPEN = replace(SCHEMA, columns={n: replace(c, public=True) for n, c in SCHEMA.columns.items()})
 

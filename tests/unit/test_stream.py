@@ -191,7 +191,7 @@ def test_what_auto_would_stream_and_a_mechanism_cannot_use_names_the_remedy_in_f
     """Public columns are handed out row by row, which streams cannot do; `auto` does not know the mechanism."""
     monkeypatch.setattr("stratsynth.data.backends.MOST_BYTES", 1)
     regressing.people(200).to_parquet(tmp_path / "people.parquet")
-    how = DPFermi(target="D", features=["X", "C"], groups=["G"], protect="sensitive")
+    how = DPFermi(target="D", features=["X", "C"], groups=["G"], penalty=1, protect="sensitive")
     for engine in ("auto", "stream"):
         table = ss.open_table(tmp_path / "people.parquet", schema=attribute.SCHEMA, declared_size=200, engine=engine)
         with pytest.raises(Unsupported, match=r'needs PublicRows, .* take engine = "memory"'):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,6 +53,8 @@ class FairGradients(Sum):
     The sum of F in each cell. A row adds F to its own cell and nothing to others; F is not negative and adds up to at
     most 1, so its norm is at most 1, and exchanging a row moves the sum by at most sqrt(2). Whatever is linear in
     these sums, such as the gradient of that penalty by the penalty's own numbers, follows without another question.
+
+    With `decided`, that block adds up decisions in place of F: 1 for the row's likeliest class, 0 for others.
     """
 
     design: Design
@@ -66,6 +68,8 @@ class FairGradients(Sum):
     """Columns whose levels, fully crossed, are the cells; none if nothing is added to the loss."""
     slopes: NDArray[np.float64] | None = None
     """Public numbers: one axis for models, one for each column of `by`, and one for classes."""
+    decided: bool = field(default=False, metadata={"digest": False})
+    """True to add up decisions by cell; earlier versions had no such sums."""
 
     def check(self, schema: Schema) -> None:
         """Refuse a design unsound in `schema`, a target without classes, too many cells, arrays unfit or not finite."""
@@ -83,8 +87,9 @@ class FairGradients(Sum):
 
     def replayed(self) -> Any:
         """Return a tuple for the journal key: all but values of coefficients and slopes, which earlier answers give."""
+        flag = ("decided",) if self.decided else ()
         return (
-            "fair gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
+            "fair gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by, *flag
         )  # fmt: skip
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -93,7 +98,7 @@ class FairGradients(Sum):
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return int arrays a model, rows `which`: clipped gradients' sum; with slopes, probabilities' by cell."""
+        """Return int arrays a model, rows `which`: clipped gradients' sum; with slopes, of F or decisions by cell."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
@@ -109,6 +114,8 @@ class FairGradients(Sum):
         gradients = sum_gradients(clip_gradients(residuals, reach, self.clip), x)
         if cell is None or units is None:
             return gradients
+        if self.decided:
+            units = decisions(logits, len(self.thetas))
         sums = added(units, cell, rows.schema.cells(self.by))
         return [block for pair in zip(gradients, sums, strict=True) for block in pair]
 
@@ -168,6 +175,17 @@ def predicted(
     for share, slope in zip(p, slopes, strict=True):
         mean += share * slope
     return p, p * (slopes - mean), weights * GRID // whole
+
+
+def decisions(logits: Floats, models: int) -> Ints:
+    """Return GRID for a row's likeliest class, the first of equals, and 0 for others. Axes: class, model and row.
+
+    `logits` have a line per model, or for softmax per model and class; those of two classes are of the second.
+    """
+    each = logits.reshape(models, -1, logits.shape[-1])
+    chosen = (each[:, 0] > 0).astype(np.intp) if each.shape[1] == 1 else each.argmax(axis=1)
+    found: Ints = (np.arange(max(2, each.shape[1]))[:, None, None] == chosen) * np.int64(GRID)
+    return found
 
 
 def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:

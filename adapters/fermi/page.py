@@ -1,0 +1,52 @@
+"""Texts of a page on what a fit wants of its groups, and what it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stratsynth.adapters.fermi.mechanism import DPFermi
+    from stratsynth.adapters.fermi.task import FermiProblem
+
+
+LEAST_REACH = 2_000.0
+"""Records times mu below which a gap is often .02 and more away from the wanted one: measured on Adult."""
+
+
+def caution(task: FermiProblem) -> str:
+    """Return a text if records and budget of a task are too few for a wanted gap; empty otherwise."""
+    if task.settings.gap is None or task.reach is None or task.reach >= LEAST_REACH:
+        return ""
+    return (
+        f"records times mu are {task.reach:,.0f}, and below {LEAST_REACH:,.0f} the gap is often .02 and more away "
+        "from the wanted one: declare more records, or spend more"
+    )
+
+
+def penalty_in_words(settings: DPFermi, task: FermiProblem) -> str:
+    """Return a text on the penalty of a task's settings: its weight, the groups, and how classes count; `none` at 0."""
+    if not settings.weight:
+        return "none"
+    counted = {"alike": "each class alike", "shares": "classes by their shares"}[settings.odds_weights]
+    within = f", given {task.target}, {counted}" if settings.criterion == "odds" else ""
+    return f"{settings.weight:g} x ERMI of predictions and {' x '.join(settings.groups)}{within}"
+
+
+def gap_in_words(settings: DPFermi, task: FermiProblem, gap: Mapping[str, Any]) -> dict[str, str]:
+    """Return captions and texts on a wanted gap of a task's settings and the measured one, `stated` in a gap."""
+    second = task.schema.levels(task.target)[1]
+    given = f", given {task.target}" if settings.criterion == "odds" else ""
+    if gap["measured"] is None:
+        measured = "not to be told: the groups' noisy counts are not clear of their noise"
+    else:
+        measured = (
+            f"{gap['measured']:.3f}, noise (standard deviation) {gap['noise']:.3f}; from {gap['low']:.3f} to "
+            f"{gap['high']:.3f} at level {gap['level']:g}: {gap['status']}"
+        )
+    return {
+        "Wanted gap": f"at most {settings.wanted:g} between the rates at which {' x '.join(settings.groups)} are "
+        f"predicted as {second}{given}",
+        "Gap of the private rows": measured,
+        "Multipliers": " ".join(f"{one:.3g}" for one in gap["multipliers"]) or "0",
+    }
