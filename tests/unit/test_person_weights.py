@@ -479,6 +479,9 @@ def test_a_weight_among_the_columns_is_told_in_draft_check_and_plan(tmp_path):
     assert 'write weight = { column = "PWGTP", max = ... }' in weight_warnings(ordinary)[0]
     assert weight_warnings(WEIGHED, ["PWGTP", "SEX"]) == []
     assert weight_warnings(SCHEMA, ["SEX"]) == []
+    (several,) = weight_warnings(SCHEMA, ["SEX", "PWGTP", "WGTP"])
+    assert "columns PWGTP, WGTP, which look like survey weights" in several
+    assert "leave them out" in several
     assert "looks like a survey weight" in " ".join(
         str(plan(Independent(), ordinary, BUDGET, declared_size=99)).split()
     )

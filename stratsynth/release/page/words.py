@@ -235,7 +235,9 @@ def weights(certificate: Certificate) -> str:
     if found.citation is None:
         return "Not needed."
     worst = f"; the least public of its sources is {found.worst}" if found.worst is not None else ""
-    scaled = "" if found.renormalised_from is None else f"; scaled from a sum of {found.renormalised_from:.6g}"
+    total = found.renormalised_from
+    # a sum off by rounding alone is 1
+    scaled = "" if total is None or f"{total:.6g}" == "1" else f"; scaled from a sum of {total:.6g}"
     source = source_of(found.source)
     said = f"{(found.source if source is None else source.words).capitalize()}: {found.citation}{worst}{scaled}"
     if found.by:  # groups that are no strata
