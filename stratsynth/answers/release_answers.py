@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import UsageError
 from stratsynth.models.estimate import Estimate
+from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,9 +174,20 @@ class Answers:
             elif taken[i]:
                 found.append(f"{self._uncovered(query)}; {BOUNDED if answer.bounded[i] else ASSUMED}")
             else:
-                notes = (self._clipped(query, answer.above[i]), BINNED if answer.bounded[i] else "")
+                dates = "" if query.versus else self._dates(query, answer, i)
+                notes = (dates, self._clipped(query, answer.above[i]), BINNED if answer.bounded[i] else "")
                 found.append("; ".join(filter(None, notes)))
         return found
+
+    def _dates(self, query: Query, answer: Answer, i: int) -> str:
+        """Return the moments of cell `i` that a mean or quantile of a temporal column is in units of; else ""."""
+        column = self._schema.column(query.columns[0]) if query.numeric else None
+        if not isinstance(column, Temporal) or column.kind == "duration":
+            return ""
+        ends = (round(answer.estimate[i]), math.floor(answer.noise_low[i]), math.ceil(answer.noise_high[i]))
+        estimate, low, high = (column.spell(min(max(end, column.lower), column.upper)) for end in ends)
+        since = "midnight" if column.kind == "time" else "1970-01-01"
+        return f"in {column.unit}s since {since}: {estimate}, from {low} to {high}"
 
     def _clipped(self, query: Query, above: float) -> str:
         """Return the note on a mean of numbers up to a clip; empty where no number can be above it."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CONDITION = re.compile(r"([^=<>]*)(>=|<=|=|>|<)(.*)", re.DOTALL)
 """Form of one condition: column, sign, level or number."""
+WHOLE = 10_000
+"""Least number that is printed without a fraction."""
 KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
 
 
@@ -170,6 +172,11 @@ def _unknown(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
+def _shown(value: float) -> str:
+    """Return a number to six digits, and large ones whole, with commas."""
+    return f"{value:,.0f}" if abs(value) >= WHOLE else f"{value:.6g}"
+
+
 def _csv(found: Mapping[str, list[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -190,7 +197,7 @@ def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
         for name, values in shown.items()
     ]
     rows = [
-        ["" if _unknown(v) else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row]
+        ["" if _unknown(v) else _shown(v) if isinstance(v, float) else str(v) for v in row]
         for row in zip(*shown.values(), strict=True)
     ]
     table = Table("", columns, rows, most=len(rows))

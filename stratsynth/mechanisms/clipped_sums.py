@@ -117,7 +117,7 @@ class ClippedSums:
     def _words(self, column: ClippedColumn) -> str:
         noise, half = self.noise[""] * column.half, self.half_width(column)
         mean = "" if half is None else f", which leaves everybody's mean within {half:,.3g} (95 %, without other noise)"
-        return f"sum of {column.column} up to {column.clip:,.10g}, give or take {noise:,.3g}{mean}"
+        return f"sum of {column.column} up to {column.clip:,.10g}, noise {noise:,.3g} (a standard deviation){mean}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return its figures as JSON values, as plans and certificates state them."""

@@ -20,6 +20,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions.sums.columns import Columns
 from stratsynth.questions.sums.published import PublishedSum, summed
 from stratsynth.release.opening import open_answers
+from stratsynth.schema.temporal import Temporal
 
 GROUPS = 200
 """Groups with noise of their own, so that one query has as many independent intervals."""
@@ -279,3 +280,22 @@ def test_a_fit_measures_sums_of_a_column_with_a_clip_and_its_release_answers_mea
     assert everybody.noise_low[0] < pay.clip(max=100_000).mean() < everybody.noise_high[0]
     saved = release.save(tmp_path / "release", rows=10)
     assert open_answers(saved).frame(Query(["PAY"], by=["SEX"], statistic="mean")).equals(found)
+
+
+def test_means_and_quantiles_of_dates_are_said_as_dates():
+    schema = Schema(
+        {
+            "DAY": Temporal("2024-01-01", "2024-12-31", kind="date", edges=("2024-01-01", "2024-07-01", "2025-01-01")),
+            "AT": Temporal(
+                "08:00:00", "17:59:59", kind="time", unit="hour", edges=("08:00:00", "12:00:00", "18:00:00")
+            ),
+        }
+    )
+    frame = pd.DataFrame({"DAY": ["2024-02-01", "2024-08-01"] * 500, "AT": ["09:00:00", "13:00:00"] * 500})
+    release = fit(Independent(), open_table(frame, schema=schema, declared_size=1_000), Budget(8, 1e-9), seed=1)
+    (found,) = release.query(["DAY"], statistic="quantile", quantile=0.75).note
+    assert found.startswith("in days since 1970-01-01: 2024-")
+    assert "from 2024-07-01 to 2024-12-31" in found
+    (found,) = release.query(["AT"], statistic="mean").note
+    assert found.startswith("in hours since midnight: 1")
+    assert set(release.query(["DAY"]).note) == {""}

@@ -110,8 +110,8 @@ def _gap(certificate: Certificate) -> str:
     gap, noise = found.declared - found.measured, NORMAL_95 * found.noise_sd
     if gap <= noise:
         return ""
-    missing = f"{gap:,.0f} give or take {noise:,.0f} are not counted, for this or other reasons"
-    return f": of {found.declared:,.0f} people declared, {missing}"
+    missing = f"{gap:,.0f} give or take {noise:,.0f} are not counted, in 95 of 100 cases"
+    return f": of {found.declared:,.0f} people declared, {missing}, for this or other reasons"
 
 
 def promise(certificate: Certificate) -> list[str]:
@@ -299,14 +299,14 @@ def warnings(certificate: Certificate) -> list[str]:
     return [text[:1].upper() + text[1:] for text in found]
 
 
-def first_words(first: FirstQuestionStated) -> str:
-    """Return a sentence on the first question: its share and its answer, or why it was not asked."""
+def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
+    """Return a sentence on the first question: share and answer, of `counted` things, or why it was not asked."""
     if not first.asked or first.usable is None or first.noise_sd is None:
         return f"Not asked: {first.why or 'the fit was recorded without it'}."
     few = "; fewer than half of the declared, and the fit was told to go on" if first.too_few else ""
     return (
-        f"For {100 * (first.share or 0):g} % of the budget: {MeasuredCount(first.usable, first.noise_sd)} records are "
-        f"usable, in 95 of 100 cases{few}."
+        f"For {100 * (first.share or 0):g} % of the budget: {MeasuredCount(first.usable, first.noise_sd)} {counted} "
+        f"are usable, in 95 of 100 cases{few}."
     )
 
 
@@ -345,7 +345,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
     elif found.by and certificate.weights.groups == MEASURED:
         yield "Rows of each", "As many as the measured sizes say, not the shares; sizes below 0 by noise have none."
     if (first := certificate.first_question) is not None:
-        yield "First question", first_words(first)
+        yield "First question", first_words(first, "records" if certificate.row_weight is None else "people")
     if found.merged:
         yield "Taken together", merges(certificate)
     if found.small is not None and found.small.policy != "keep":
