@@ -100,8 +100,8 @@ def _refuse_account(data: Path, given: Any) -> None:
     known = [*Registry(data).names(), *(path.name for path in beside)]
     if known:
         raise UsageError(
-            f"{data.name} has an account, {known[0]}, so it is not public: leave `public` out and name the ledger. A "
-            "copy that may be published belongs into a folder of its own."
+            f"{data.name} has an account, {known[0]}, so it is not public. To fit it, leave `public` out and name the "
+            "ledger; a copy that may be published belongs into a folder of its own."
         )
     copies = Copies(Registry(data), lambda: marks_of(given if isinstance(given, Source) else _table(given), None))
     for name, ledger in copies.others():
