@@ -41,6 +41,7 @@ HIDDEN = "noise hides such rows: they are within three of its standard deviation
 BLURRED = (
     f"{HIDDEN}; or noise hides the rows on one side of the quantile, or half of all that can be is in the interval"
 )
+SMALL = f"{HIDDEN}; or noise hides how large their numbers are"
 BINNED = "bounds: numbers are known by their bin, and it holds wherever they are in it"
 WIDE = (
     "bins leave numbers so much room that bounds would say little, and no measured sum of the column (schema: clip) "
@@ -166,7 +167,7 @@ class Answers:
 
     def _notes(self, query: Query, answer: Answer, taken: NDArray[np.bool_]) -> list[str]:
         """Return the note on each cell; empty where its figures say all."""
-        hidden, found = BLURRED if query.statistic == "quantile" else HIDDEN, []
+        hidden, found = {"quantile": BLURRED, "mean": SMALL}.get(query.statistic, HIDDEN), []
         for i, estimate in enumerate(answer.estimate):
             if not np.isfinite(estimate):
                 wide = WIDE if np.isfinite(answer.point[i]) else hidden

@@ -13,7 +13,7 @@ from stratsynth.adapters import Independent
 from stratsynth.answers import Query, within
 from stratsynth.answers.ask import answers
 from stratsynth.answers.clipped import ClippedSum, clipped_sums
-from stratsynth.answers.release_answers import BINNED, WIDE, Answers
+from stratsynth.answers.release_answers import BINNED, SMALL, WIDE, Answers
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
 from stratsynth.noise import SeededEntropy
@@ -299,3 +299,23 @@ def test_means_and_quantiles_of_dates_are_said_as_dates():
     (found,) = release.query(["AT"], statistic="mean").note
     assert found.startswith("in hours since midnight: 1")
     assert set(release.query(["DAY"]).note) == {""}
+
+
+def test_a_group_whose_numbers_noise_hides_has_the_models_mean_within_their_bounds():
+    schema = Schema(
+        {
+            "G": Categorical(levels=("a", "b")),
+            "PAY": Numeric(lower=0, upper=1_000_000, bins=40, spacing="log", transform_unit=100),
+        }
+    )
+    frame = pd.DataFrame({"G": ["a"] * 990 + ["b"] * 10, "PAY": [500.0] * 1_000})
+    for seed in range(3):
+        table = open_table(frame, schema=schema, declared_size=1_000)
+        weights = Weights.public(
+            pd.DataFrame({"G": ["a", "b"], "share": [0.99, 0.01]}), citation="Statistics Office, Groups 2024, table 1"
+        )
+        how = Stratified(Independent(), ["G"], weights)
+        release = fit(how, table, Budget(1, 1e-9), seed=seed, entropy=SeededEntropy(seed))
+        found = release.query(["PAY"], by=["G"], statistic="mean").set_index("G").loc["b"]
+        assert (found.status, found.note) == ("not_estimable", SMALL)
+        assert 0 <= found.model <= 1_000_000
