@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HEADING = "## The trusted base"
 PATHS = {
     "counts": "counts and choices from CSV or Parquet (MST, AIM, GEM, pooled, independent, fixed)",
-    "types": "code lists, dates, times and durations",
+    "types": "code lists, bands of numbers, dates, times and durations",
     "sums": "clipped sums",
     "samples": "steps on Poisson samples",
     "engines": "frames, databases, Spark, rows kept on disk; accounts without a file",

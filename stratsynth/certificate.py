@@ -134,6 +134,7 @@ class WeightsStated(CertificatePart, frozen=True):
     renormalised_from: Annotated[Number | None, described("The sum of the declared shares, where it was not 1.")] = None
     impossible: Impossible | None = None
     sha256: Annotated[str | None, described("Hash of public shares.")] = None
+    design: Annotated[str | None, described("How public shares state the error of their own survey.")] = None
     share: Annotated[Number | None, described("Source private: the part of the budget that measures them.")] = None
     confidential: Annotated[bool | None, described("Source holdout: True if its people are not protected.")] = None
     prior: Annotated[dict[str, Any] | None, described("Source private: the public shares that were given too.")] = None
@@ -231,6 +232,19 @@ class CodeListStated(CertificatePart, frozen=True):
     noise: Number | None
     drawn: str
     source: str | None
+    why: str
+    listed: Annotated[str | None, described("The file of the list and its citation, where a table was given.")] = None
+
+
+class BandsStated(CertificatePart, frozen=True):
+    """A column of smooth whole numbers, and the bands in which it was counted."""
+
+    column: str
+    values: Annotated[int, described("Number of values between its bounds.")]
+    bands: int
+    width: Annotated[int, described("Values in a band that no bound and no rule cuts.")]
+    records: Annotated[Number | None, described("Declared records of a band, on average.")]
+    noise: Annotated[Number | None, described("Noise of a count that they were compared with.")]
     why: str
 
 
@@ -388,7 +402,7 @@ class InsideStated(CertificatePart, frozen=True):
     """The law by which numbers of a column are drawn within bins, where it is more than an even or logarithmic one."""
 
     column: str
-    shape: Annotated[str, described("Declared law within a bin: even, log, or pareto, log with a Pareto tail.")]
+    shape: Annotated[str, described("Declared law within a bin: even, log, smooth, or pareto, log with a Pareto tail.")]
     slope: Annotated[Amount | None, described("Slope of the tail: its density falls as x to the -slope - 1.")] = None
     slopes: Annotated[tuple[Amount, Amount] | None, described("Smallest and largest slope that is declared.")] = None
     start: Annotated[Number | None, described("Number at which the tail starts.")] = None
@@ -453,6 +467,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     charges: tuple[ChargeStated, ...]
     prior: PriorStated | None = None
     code_lists: tuple[CodeListStated, ...] = ()
+    bands: tuple[BandsStated, ...] = ()
     first_question: FirstQuestionStated | None = None
     sums: Annotated[SumsStated | None, described("Absent where no column declares a clip.")] = None
     bin_sums: Annotated[BinSumsStated | None, described("Absent where no column declares places or heaps.")] = None

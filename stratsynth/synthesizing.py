@@ -46,6 +46,7 @@ def synthesize(
     ledger: str | PathLike[str] | None = None,
     unit: Unit | None = None,
     seed: int | None = None,
+    groups: str = "declared",
 ) -> Release:
     """Return the release of a table in one call: draft or schema, plan, fit, release.
 
@@ -68,6 +69,8 @@ def synthesize(
         unit: `Unit(column=..., max_rows=...)` where one person has several rows: all rows with one value of that
             column, which is not released. By default that of the schema, else each row is a unit.
         seed: The seed of post-processing; noise is never seeded.
+        groups: "declared" for as many rows of each stratum as its share says, "measured" for rows by the strata's noisy
+            sizes, which costs nothing more.
 
     Returns:
         The release: `.sample(n)` gives rows, `.save(folder)` writes it.
@@ -108,7 +111,7 @@ def synthesize(
     shares = weights if weights is not None else _counted(source, schema, by) if public and by else None
     table = open_table(source, schema=schema, ledger=ledger, declared_size=declared_size, public=public)
     chosen = _strata(how, by, shares) if by else how or _usual(schema, budget, declared_size)
-    return fit(chosen, table, budget, seed=seed)
+    return fit(chosen, table, budget, seed=seed, groups=groups)
 
 
 def _looked_at(data: Data, source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:

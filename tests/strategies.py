@@ -120,7 +120,7 @@ def numerics(draw: st.DrawFn, *, lossless: bool = False) -> Numeric:
         keys["special"] = [draw(st.sampled_from(["-9" * 9, "8" * 15, str(int(edges[-1]) + 7)]))]
     if draw(st.booleans()) and "edges" not in keys:
         keys["spacing"] = "log"
-    keys["shape"] = draw(st.sampled_from(["even", "log"]))
+    keys["shape"] = draw(st.sampled_from(["even", "log", "smooth"]))
     keys["digits"] = None if integer else draw(st.sampled_from([None, 0, 2, 9]))
     if draw(st.booleans()):
         keys["not_applicable"] = draw(st.sampled_from(["N", "9e999", " ", "not, applicable"]))

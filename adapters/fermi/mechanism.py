@@ -136,7 +136,7 @@ class DPFermi(Mechanism[Designed]):
 
     def _check_network(self) -> None:
         """Refuse a network that is neither a name nor a named function, and sizes of layers that do not fit it."""
-        if self.network is not None and self.network not in NAMED:
+        if self.network is not None and not (isinstance(self.network, str) and self.network in NAMED):
             named = callable(self.network) and hasattr(self.network, "__qualname__")
             if not named:
                 raise UsageError(

@@ -238,6 +238,7 @@ def figures(
         weighting=np.zeros(number),
         low=np.maximum(centre - reach, [column.low for column in columns]),
         high=np.minimum(centre + reach, [column.high for column in columns]),
+        design=np.full(number, np.nan),
     )
 
 

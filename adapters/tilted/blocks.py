@@ -36,7 +36,10 @@ def cells(sizes: Sizes, columns: Iterable[str]) -> int:
 
 
 def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
-    """Return for each row of `codes` the number of its cell, row-major, in the table of `columns` (`sizes`: levels)."""
+    """Return each row's cell number, row-major, in the table of `columns`.
+
+    Mappings by column name give the rows' level numbers, `codes`, and the numbers of levels, `sizes`.
+    """
     found = codes[columns[0]].astype(np.intp)
     for name in columns[1:]:
         found *= sizes[name]

@@ -49,6 +49,7 @@ from stratsynth.fitting import Fit
 from stratsynth.noise import SystemEntropy
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.recipes.rows_argument import rows_of
+from stratsynth.release.declared import DECLARED
 from stratsynth.report.html import render
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def compare(
                 save_frame(table, folder / f"{name}{suffix}")
         schema = grid.recipe.schema()
         chapters = roads_section(frame, whither, grid.by, pooled(grid), schema)
-        page = grid_page(frame, tests, bases(grid), schema, stamp(grid), chapters)
+        page = grid_page(frame, tests, bases(grid), schema, stamp(grid), chapters, grid.recipe.release.groups)
         write_text(folder / "report.html", render(page))
     frame.attrs["stamp"] = stamp(grid)
     return frame
@@ -172,7 +173,8 @@ def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
     for cell in grid.cells():
         how = hows[cell.mechanism, cell.by]
         prior = grid.prior(cell)
-        given = () if prior is None else (prior.in_schema(table.schema).digest,)
+        given = [] if prior is None else [prior.in_schema(table.schema).digest]
+        given += [] if grid.groups(cell) == DECLARED else [grid.groups(cell)]
         found[cell] = digest(shared, cell.mechanism, cell.by, how.name, how, grid.budget(cell), cell.seed, *given)[:32]
     return found
 
@@ -289,6 +291,7 @@ def facts(grid: Grid, cost: GridCost | None) -> dict[str, Any]:
         "tests": "p_value: paired t test; p_holm: allowing for all tests of the same metric and scope; a verdict where "
         f"p_holm is below {1 - COVERAGE:.2g} over {ENOUGH} repetitions or more",
         "rows": recipe.rows,
+        "groups": recipe.release.groups,
         "scores": plain(grid.scoring),
         "baselines": {f"({name})": meaning for name, meaning in MEANINGS.items() if name != RELEASE}
         | ({} if grid.scoring.holdout is None else {"(real rows)": "models trained on the real rows; not private"}),

@@ -45,6 +45,7 @@ from stratsynth.fitting import FitOptions
 from stratsynth.mechanisms import Mechanism
 from stratsynth.priors import Prior
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.release.declared import DECLARED
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Weighted, takes_shares
@@ -181,8 +182,12 @@ class Grid:
         return self.recipe.prior if cell.mechanism in self.started else None
 
     def options(self, cell: GridFit) -> FitOptions:
-        """Options of the cell's fit: its repetition number as the seed of post-processing, and its prior."""
-        return FitOptions(seed=cell.seed, prior=self.prior(cell))
+        """Options of the cell's fit: its repetition number as the seed of post-processing, its prior, its groups."""
+        return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
+
+    def groups(self, cell: GridFit) -> str:
+        """Return "declared" or "measured", what rows of groups follow: declared without strata or for a predictor."""
+        return self.recipe.release.groups if cell.by and not cell.direct else DECLARED
 
     def weighted(self, label: str) -> bool:
         """True if this label's mechanism gets strata and shares from the grid; False for an object with its own."""

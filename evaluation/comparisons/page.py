@@ -14,6 +14,7 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
 from stratsynth.evaluation.report.groups import GroupErrors, card, series_of, smallest_groups, with_people, worst_first
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
+from stratsynth.release.declared import DECLARED, MEASURED
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Figure, Page, Section
 from stratsynth.report.strip import Axis, legend
@@ -28,6 +29,7 @@ PANELS = 9
 GROUPS = 60
 """Largest number of groups in a heat map or a card, by error; the files have all."""
 WORST = 10
+WORDS = {DECLARED: "by its declared share", MEASURED: "by its measured size"}
 OURS = ("group", "stamp", "seconds")
 """Columns of the tidy table that are neither figures nor levels of groups."""
 
@@ -99,11 +101,13 @@ def grid_page(
     schema: Schema,
     stamp: str,
     chapters: Sequence[Section] = (),
+    groups: str = DECLARED,
 ) -> Page:
     """Return the page of a grid's results, by the tidy `frame` of scores, paired `tests`, schema, under a `stamp`.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
     releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
+    `groups` says what the rows of groups follow, in releases with strata.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
     drawn = frame[base | ~frame["mechanism"].str.startswith("(") & frame["stratification"].ne(DIRECT)].drop(
@@ -114,7 +118,7 @@ def grid_page(
         own = drawn["mechanism"].eq(label)
         by = drawn["stratification"].where(~own, "pooled by " + drawn["stratification"].astype(str))
         drawn = drawn.assign(mechanism=drawn["mechanism"].where(~own, name), stratification=by)
-    facts = {"Data": stamp}
+    facts = {"Data": stamp, "Rows of each group, with strata": WORDS[groups]}
     banner = BANNER if stamp == STAMP else None
     return comparison_page(
         drawn, schema=schema, facts=facts, banner=banner, findings=[*chapters, *findings(frame, tests)], numbers=frame

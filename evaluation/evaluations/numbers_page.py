@@ -134,7 +134,10 @@ def _everybody(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
 
 
 def _shares(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
-    """Return a figure, a table of everybody's shares above thresholds, and of the rows without a number."""
+    """Return one Figure, a table of everybody's real and synthetic shares above thresholds or without a number.
+
+    Its rows are those of `frame`, the numbers of `evaluation`, whose unit is points.
+    """
     whole = frame[(frame["scope"] == EVERYBODY) & (frame["unit"] == "points")]
     rows = [
         [

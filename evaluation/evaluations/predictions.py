@@ -181,7 +181,10 @@ def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: 
 
 
 def _predicted(given: Any, real: Any, seed: int) -> Any:
-    """Array of predictions, `given` in a frame, file or list, or made by `seed` for real rows by a release folder."""
+    """Array of predictions: the column `prediction` of a file or frame `given`, or a sequence `given` itself.
+
+    If the folder of a release is `given`, that release predicts the rows `real`, by `seed`.
+    """
     if _is_folder(given):
         from stratsynth.release import Release
 

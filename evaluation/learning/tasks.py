@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from stratsynth.checks import is_list, number, quoted_value
 from stratsynth.errors import UsageError, nearest
 from stratsynth.evaluation.tables import Array, EncodedRows, chosen
 from stratsynth.schema import Categorical, Numeric, Schema
@@ -112,6 +113,11 @@ def task(
         schema.column(target.target)
         chosen(schema, (*target.features, *target.where))
         return target
+    if not isinstance(target, str):
+        raise UsageError(f"evaluation: target must be the name of a column or task, not {quoted_value(target)}.")
+    if positive is not None and not isinstance(positive, str) and not is_list(positive):
+        raise UsageError(f"evaluation: positive must be a level or a list of levels, not {quoted_value(positive)}.")
+    number("evaluation: above", above, optional=True)
     if target not in schema.columns and target in BUILT_IN:
         return _built_in(schema, target, features)
     if target not in schema.columns:

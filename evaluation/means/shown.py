@@ -14,6 +14,7 @@ import numpy as np
 
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
+from stratsynth.models.means_section import DESIGN
 from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 if TYPE_CHECKING:
@@ -148,29 +149,38 @@ def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) 
         Column("people", "count"),
         Column("mean"),
         *([Column("true")] if internal else []),
-        Column(f"{100 * level:g} % interval"),
+        Column(f"{100 * level:g} % interval, simple random sampling"),
+        *([Column(f"{100 * level:g} % interval, design-based", "text")] if (by := _designs(table)) else []),
         Column("remarks", "text"),
     ]
     figures = []
     for name, part in table.groupby("column", sort=False):
         scale = str(part["scale"].iloc[0])
         typical = f": typical values, means on the {scale} scale brought back" if scale else ""
-        rows = [_row(row, internal=internal) for row in part.to_dict("records")]
+        rows = [_row(row, internal=internal, design=bool(by)) for row in part.to_dict("records")]
         figures.append(Figure(f"{name}{typical}", table=Table("", heads, rows, most=len(rows))))
-    notes = ["people: as noisy as the mean. small: noise is larger than sampling error.", note]
+    notes = ["people: as noisy as the mean. small: noise is larger than sampling error.", *map(DESIGN.format, by), note]
     stamp = STAMP.removeprefix("INTERNAL: ") if internal else None
     return Page("Private means", sections=[Section("means", "", figures=figures, notes=notes)], internal=stamp)
 
 
-def _row(row: dict[Any, Any], *, internal: bool) -> list[Value]:
+def _designs(table: pd.DataFrame) -> list[str]:
+    """List of the methods and sources of design-based intervals in a frame of means; empty if it has none."""
+    return [text for text in dict.fromkeys(table["design_by"]) if text]
+
+
+def _row(row: dict[Any, Any], *, internal: bool, design: bool) -> list[Value]:
     true = [f"{row['true']:,.5g}"] if internal else []
     interval = f"{row['lower']:,.5g} to {row['upper']:,.5g}"
+    low, high = row["design_lower"], row["design_upper"]
+    based = "–" if math.isnan(low) else f"{low:,.5g} to {high:,.5g}"
     return [
         row["stratum"] or "everybody",
         row["size"],
         f"{row['value']:,.5g}",
         *true,
         interval,
+        *([based] if design else []),
         ", ".join(_remarks(row)),
     ]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.checks import number
+from stratsynth.checks import number, one_of
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.scores.intervals import absolute, interval
 from stratsynth.evaluation.scores.marginals import WorkloadError
@@ -81,8 +81,8 @@ def parity_error(
     Raises:
         UsageError: `by` is empty, a setting is out of range, or a column is not in the schema.
     """
-    if statistic not in ("means", "marginals") or strata not in ("sum", "mean"):
-        raise UsageError('evaluation: statistic is "means" or "marginals", and strata "sum" or "mean".')
+    one_of("evaluation: the statistic", statistic, ("means", "marginals"))
+    one_of("evaluation: strata, for the groups' terms,", strata, ("sum", "mean"))
     number("evaluation: tau", tau, least=0)
     number("evaluation: omega", omega, least=0, optional=True)
     pair = Pair.of(real, synthetic, schema, by, few)

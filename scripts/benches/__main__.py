@@ -29,6 +29,8 @@ NAMES = (
     "known",
     "strata",
     "first",
+    "design",
+    "ordered",
     "fair",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
@@ -68,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
         "--base",
         choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"),
         default="mst",
-        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known: the mechanism, or all of them",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known, ordered: the mechanism, or all of "
+        "them",
     )
     parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
@@ -77,14 +80,14 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, census --only numbers: instead of the usual",
+        help="pooled, prior, frames, fair, ordered, census --only numbers: instead of the usual",
     )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, fair, answers, intervals, frames, census --only numbers: repetitions, 5 "
-        "by default, of fair 3, of answers 1,000, of intervals 300, of the last two 1",
+        help="pooled, prior, predict, first, ordered, fair, answers, intervals, design, frames, census --only numbers: "
+        "repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -105,7 +108,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'; fair")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV); fair")
-    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames, first: CSV or Parquet besides")
+    parser.add_argument(
+        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered: CSV or Parquet besides"
+    )
     parser.add_argument(
         "--millions",
         type=int,
@@ -147,7 +152,8 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
     module = import_module(f"benches.{only or name if name in {'predict', 'prior', 'census'} else name}")
-    seeds = arguments.seeds if arguments.seeds is not None else {"answers": 1_000, "intervals": 300}.get(name, 5)
+    usual = {"answers": 1_000, "design": 1_000, "intervals": 300}
+    seeds = arguments.seeds if arguments.seeds is not None else usual.get(name, 5)
     epsilons = {"epsilons": arguments.epsilons} if arguments.epsilons else {}
     numbers = {"acs": arguments.acs, "sizes": arguments.sizes, "seeds": arguments.seeds or 1, **epsilons}
     settings: dict[str, Any] = {
@@ -186,6 +192,13 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
+        "design": {"seeds": seeds},
+        "ordered": {
+            "tables": arguments.tables,
+            "base": arguments.base,
+            "seeds": seeds,
+            **epsilons,
+        },
         "fair": {
             "seeds": arguments.seeds or 3,
             "rows": arguments.rows,

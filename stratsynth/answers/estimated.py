@@ -7,6 +7,7 @@ or of all records. The latter weighs groups by the release's shares if it was ma
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -28,29 +29,37 @@ Group = Mapping[str, frozenset[str]]
 """Column -> levels that a group has."""
 HIDDEN = "noise hides how many such rows there are, or makes the interval half as wide as all that can be"
 WEIGHED = "the groups' means by the release's shares"
+DESIGN = ("design_low", "design_high")
+"""Columns of the design-based interval, the last of a result."""
 
 
 @dataclass(frozen=True)
 class Mean:
-    """One mean with the variance and fourth cumulant of its error: of noise alone, and of noise and sampling."""
+    """One mean with the variance and fourth cumulant of its error: of noise alone, and of noise and sampling.
+
+    Sampling is simple random sampling in each group, with the design error of public shares where that is known.
+    """
 
     value: float
     noise: tuple[float, float]
     both: tuple[float, float]
     note: str
+    design: float = math.nan
+    """Standard deviation of the design error of the public shares that the mean is weighted by; NaN where there are
+    none, or it is not known."""
 
     def less(self, other: Mean) -> Mean:
         """Return this mean minus `other`, a disjoint group's of independent noise: variances and cumulants add up."""
         noise, both = (
             (one[0] + two[0], one[1] + two[1]) for one, two in ((self.noise, other.noise), (self.both, other.both))
         )
-        return Mean(
-            self.value - other.value, noise, both, "; ".join(dict.fromkeys(filter(None, (self.note, other.note))))
-        )
+        said = "; ".join(dict.fromkeys(filter(None, (self.note, other.note))))
+        # shares may be of one survey: deviations add up at most, whatever their correlation
+        return Mean(self.value - other.value, noise, both, said, self.design + other.design)
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """Return {column of `FIGURES`: list with one entry per cell}, a query's results from a model of means.
+    """Return {column of `FIGURES` and `DESIGN`: list with one entry per cell}, a query's results from a model of means.
 
     Raises:
         UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
@@ -64,21 +73,39 @@ def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
     if query.columns[0] not in model.columns:
         raise UsageError(f"query: this release has no mean of {query.columns[0]}; it has those of {means}.")
     cells = list(itertools.product(*(model.schema.levels(name) for name in query.by)))
-    rows = [_row(model, query, dict(zip(query.by, cell, strict=True))) for cell in cells]
-    return {name: [row[name] for row in rows] for name in _KEYS}
+    found = [_compared(model, query, dict(zip(query.by, cell, strict=True))) for cell in cells]
+    rows = [{**_row(model, query, mean), **_based(model, query, mean)} for mean in found]
+    return {name: [row[name] for row in rows] for name in (*_KEYS, *DESIGN)}
 
 
-def _row(model: Estimate, query: Query, cell: Mapping[str, str]) -> dict[str, Any]:
+def _compared(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
+    """Return the `Mean` of a cell, less that of the cell it is compared with; or a sentence on why there is none."""
     mean = _mean(model, query, cell)
     if query.versus and isinstance(mean, Mean):
         versus = {name: level_of(model.schema, name, level) for name, level in query.versus.items()}
         other = _mean(model, query, {**cell, **versus})
         same = all(cell[name] == level for name, level in versus.items())
         if isinstance(other, Mean):
-            other = Mean(mean.value, (-mean.noise[0], 0.0), (-mean.both[0], 0.0), "") if same else other
+            other = Mean(mean.value, (-mean.noise[0], 0.0), (-mean.both[0], 0.0), "", -mean.design) if same else other
             mean = mean.less(other)
         else:
             mean = other
+    return mean
+
+
+def _based(model: Estimate, query: Query, mean: Mean | str) -> dict[str, float]:
+    """Return the ends of a mean's design-based interval, by name; NaN where it has none."""
+    if isinstance(mean, str) or math.isnan(mean.design):
+        return dict.fromkeys(DESIGN, math.nan)
+    half = half_width(mean.noise[0] + mean.design**2, mean.noise[1], query.level)
+    ends = [mean.value - half, mean.value + half]
+    if not query.versus:
+        column = cast("Numeric", model.schema.column(query.columns[0]))
+        ends = [min(max(end, column.lower), column.upper) for end in ends]
+    return dict(zip(DESIGN, ends, strict=True))
+
+
+def _row(model: Estimate, query: Query, mean: Mean | str) -> dict[str, Any]:
     if isinstance(mean, str):
         return dict(zip(_KEYS, (*[np.nan] * 6, "not_estimable", np.nan, np.nan, mean), strict=True))
     inner, outer = (half_width(*error, query.level) for error in (mean.noise, mean.both))
@@ -106,11 +133,15 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
     if part.status()[i] == "not_estimable":
         return HIDDEN
     noise = float(part.noise[i] ** 2 + figures.weighting[i] ** 2)
-    both = noise + float(figures.sampling[i] ** 2)
+    design = float(figures.design[i])
+    both = noise + float(figures.sampling[i] ** 2) + (0.0 if math.isnan(design) else design**2)
     said = [WEIGHED] if part.parts else []
+    said += [] if math.isnan(design) else [f"design_low to design_high is design-based, by {part.design_by}"]
     if figures.low[i] > column.lower or figures.high[i] < column.upper:
         said.append(f"values beyond {figures.low[i]:.6g} to {figures.high[i]:.6g} were taken for these ends")
-    return Mean(float(figures.value[i]), (noise, float(part.fourth[i])), (both, float(part.fourth[i])), "; ".join(said))
+    return Mean(
+        float(figures.value[i]), (noise, float(part.fourth[i])), (both, float(part.fourth[i])), "; ".join(said), design
+    )
 
 
 def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:

@@ -14,7 +14,7 @@ import numpy as np
 from stratsynth.answers import intervals
 from stratsynth.answers.ask import answers
 from stratsynth.answers.assumed import ASSUMED, BOUNDED, assumed
-from stratsynth.answers.estimated import estimated
+from stratsynth.answers.estimated import DESIGN, estimated
 from stratsynth.answers.modelled import modelled
 from stratsynth.answers.nearest import Nearest
 from stratsynth.answers.query import Query
@@ -104,18 +104,18 @@ class Answers:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """Sentences on assumptions of the intervals beside the noise's law; empty if answers chose nothing."""
-        return conditions(self._certificate)
+        return conditions(self._certificate, tables=self._tables != "none")
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Return one query's results as lists by column: the columns of its cells, then `FIGURES`."""
+        """Return one query's results as lists by column: the columns of its cells, then `FIGURES` and `DESIGN`."""
         (figures,) = self._figures_of([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return several queries' results, in order, as lists by column: `query` (from 0), `cell`, `FIGURES`."""
-        found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
+        """Return results of several queries, as lists by column: `query` (from 0), `cell`, `FIGURES`, `DESIGN`."""
+        found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES, *DESIGN)}
         names: dict[tuple[str, ...], list[str]] = {}
         for number, (query, figures) in enumerate(zip(queries, self._figures_of(queries), strict=True)):
             if query.cells not in names:
@@ -127,7 +127,11 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return {column of `FIGURES`: list} for each query of `queries`: from means, else by least squares."""
+        """Return {column of `FIGURES` and `DESIGN`: list} for each query of `queries`: from means, or least squares.
+
+        From tables, strata are added up as measured, by no public share, and the private rows' own replicate weights
+        are not asked: no such answer has a design-based interval.
+        """
         found: dict[int, dict[str, list[Any]]] = {}
         rest = []
         for number, query in enumerate(queries):
@@ -138,14 +142,17 @@ class Answers:
         if rest:
             squared = answers(self.squares, [queries[number] for number in rest])
             found |= {number: self._figures(queries[number], a) for number, a in zip(rest, squared, strict=True)}
+        for figures in found.values():
+            for name in DESIGN:
+                figures.setdefault(name, [float("nan")] * len(figures["status"]))
         return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
-        """Return one query's results as a frame: a row per cell, with the cell's columns, then `FIGURES`."""
+        """Return one query's results as a frame: a row per cell, with the cell's columns, `FIGURES` and `DESIGN`."""
         return _frame(self.one(query))
 
     def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
-        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`."""
+        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`, `DESIGN`."""
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:

@@ -38,6 +38,12 @@ CHOSEN = (
     "by itself; over many fits such intervals were found to hold as often as they say (scripts/bench answers)."
 )
 """Caveat on intervals of a release whose mechanism chose its tables."""
+UNSHARED = (
+    "From tables, groups are added up as they were measured: public shares have no part in that, and so no answer from "
+    "tables has an interval for the design error of the shares ({}). How a survey drew the private rows is in no "
+    "interval either: their own replicate weights are private, and were not asked."
+)
+"""Caveat on intervals of a release whose public shares state the error of their survey."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -143,9 +149,14 @@ def read_tables(
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)), sums, laws or {})
 
 
-def conditions(certificate: Certificate) -> tuple[str, ...]:
-    """Return sentences on assumptions of a certificate's intervals: one if answers chose questions, else none."""
-    return (CHOSEN,) if any(charge.kind == "choose" for charge in certificate.charges) else ()
+def conditions(certificate: Certificate, *, tables: bool = True) -> tuple[str, ...]:
+    """Return sentences on assumptions of a certificate's intervals.
+
+    One if answers chose questions; of answers from `tables`, one if public shares state their survey's design error.
+    """
+    chosen = any(charge.kind == "choose" for charge in certificate.charges)
+    design = certificate.weights.design if tables else None
+    return (*([CHOSEN] if chosen else []), *([UNSHARED.format(design)] if design else []))
 
 
 def of_tables(measurements: pa.Table) -> pa.Table:

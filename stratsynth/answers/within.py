@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.schema import inside
-from stratsynth.schema.bins import EVEN
+from stratsynth.schema.bins import EVEN, LINEAR
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,7 @@ def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) 
 
 def on_scale(column: Numeric, numbers: Floats) -> Floats:
     """Return numbers on the scale on which the column's bins or shape are even."""
-    if column.shape == column.spacing == EVEN:
+    if column.shape in LINEAR and column.spacing == EVEN:
         return numbers
     return np.asarray(np.copysign(np.log1p(np.abs(numbers) / column.transform_unit), numbers))
 

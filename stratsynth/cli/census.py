@@ -30,7 +30,8 @@ Dictionary = Annotated[
 Codes = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN=FILE", help="A public list of a column's codes (code, label, group); repeat for more."
+        metavar="COLUMN=FILE",
+        help="A public list of a column's codes (code, label, group), each once; repeat for more.",
     ),
 ]
 CodesCitation = Annotated[str, typer.Option(metavar="TEXT", help="Where the lists of --codes were published.")]
@@ -154,7 +155,8 @@ def census_shares(
     """Work out public shares of groups from a public-use file of an earlier year, with their citation.
 
     Year, state and origin of the citation are those of the file: its serial numbers, columns and name. With replicate
-    weights (PWGTP1 to PWGTP80) shares have their standard errors beside them.
+    weights (PWGTP1 to PWGTP80) shares have their standard errors beside them and, of 2,000 groups at most, the shares
+    by each replicate weight, for design-based intervals of means that are weighted by them.
     """
     from stratsynth.census.acs.shares import shares
     from stratsynth.files.atomic import write_text
@@ -176,6 +178,7 @@ def census_shares(
     write_text(out, found.frame.to_csv(index=False))
     lines = [
         f"{len(found.frame):,} groups written to {out}; {found.empty:,} of them without a record in the file.",
+        f"The error of the survey's design: {found.design}.",
         f"They are of {found.year}: of records of that year they would be a disclosure.",
         "In a recipe:",
         "",
@@ -214,6 +217,7 @@ def census_check(
             "rows": found.rows,
             "left_out": found.left_out,
             "rules": rules,
+            "lists": list(found.lists),
             "schema": None if found.found is None else found.found.to_dict(),
             "ok": found.fits,
         }

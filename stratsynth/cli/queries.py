@@ -28,6 +28,8 @@ CONDITION = re.compile(r"([^=<>]*)(>=|<=|=|>|<)(.*)", re.DOTALL)
 """Form of one condition: column, sign, level or number."""
 WHOLE = 10_000
 """Least number that is printed without a fraction."""
+LAST = ("above", "model", "note", "design_low", "design_high")
+"""Columns of results that most releases leave empty."""
 KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
 
 
@@ -43,14 +45,16 @@ def query(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=LEVEL",
-            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns.",
+            help="Only rows with this level, number or range (AGE=20..39), or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat "
+            "for more levels or columns.",
         ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN,...", help="Columns; each of their groups gets a result.")
     ] = None,
     statistic: Annotated[
-        str, typer.Option(help="count; share, a part of all rows; rate, a part of the group's rows; mean; or quantile.")
+        str,
+        typer.Option(help="count; share, a part of the rows; rate, of the rows of a group; mean; or quantile."),
     ] = "count",
     level: Annotated[float, typer.Option(help="The probability with which each interval holds.")] = 0.95,
     quantile: Annotated[float, typer.Option(help="The quantile; 0.5 is the median.")] = 0.5,
@@ -68,8 +72,9 @@ def query(
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
     Two intervals, binning included: noise_low to noise_high for the private rows themselves, low to high for a
-    population of which they would be a simple random sample. The design of a survey is in neither: how its rows were
-    drawn, and its replicate weights.
+    population of which they would be a simple random sample. The design of the survey that drew the private rows is in
+    neither: their replicate weights are not asked. A third, design_low to design_high, is design-based: of a mean that
+    a release weighs by public shares, by the replicate weights of the survey that these are of.
 
     \b
     status
@@ -79,7 +84,8 @@ def query(
     bounded        at least as often: numbers may lie anywhere in their bins; or
                    strata that lack a table may have from none to all of their
                    measured records in the cell
-    assumed        the same by declared sizes: at most twice these
+    assumed        the same, where the size of such a stratum was declared and
+                   never measured: it has at most twice as many
     not_estimable  no interval: no measured table covers the question, noise
                    hides the rows, or bins leave a mean too much room. `model`
                    is the value of the model, or of numbers as drawn in bins
@@ -186,11 +192,14 @@ def _csv(found: Mapping[str, list[Any]]) -> str:
 
 
 def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
-    """Return the Page of results, lists by column, without columns of special cases if empty; `conditions` follow."""
+    """Return the Page of the results `found`, lists by column, without those of `LAST` where empty.
+
+    `conditions` follow.
+    """
     shown = {
         name: values
         for name, values in found.items()
-        if name not in {"above", "model", "note"} or any(value and not _unknown(value) for value in values)
+        if name not in LAST or any(value and not _unknown(value) for value in values)
     }
     columns = [
         Column(name, "number" if any(isinstance(value, float) for value in values) else "text")

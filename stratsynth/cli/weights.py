@@ -38,7 +38,9 @@ def weights_shares(
     """Write each declared group's total in a PUBLIC file, for `source = "public"`. Exact: never of confidential rows.
 
     Every row counts as its whole weight, or as 1 if neither --weight nor the schema names a column. A file with an
-    account, as every file has that was fitted, is refused.
+    account, as every file has that was fitted, is refused, and so are rows of another file in the folder that has one.
+    With the replicate weights PWGTP1 to PWGTP80 totals are written by each of them too: they are the error of the
+    survey's design.
     """
     from stratsynth.weights.totals import write_totals
 

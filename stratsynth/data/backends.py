@@ -100,7 +100,10 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of the named engine on the rows of `source`, in a schema; Unsupported if it cannot hold it."""
+    """Return the backend of the named engine, or of "auto", on the rows of `source`, in a schema.
+
+    Unsupported if this engine does not read such a source, or no order of its rows serves the schema's unit.
+    """
     check_engine(engine)
     own = source.engine
     if own is not None and not isinstance(schema.unit, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -26,6 +26,11 @@ SPIKES = 12
 """Largest number of spikes, bins of one exact number, in a drafted column."""
 MANY_VALUES = 128
 """Width of the range of whole numbers below which each has a bin of its own, without spikes."""
+SINGLE = 20
+"""Number of values up to which whole numbers are no smooth ones, as ages are."""
+ROUGH, MOST_ROUGH = 0.1, 0.5
+"""Mean distance of a count from the middle of its neighbours', as a share of the mean count, up to which numbers are
+smooth: beside twice what chance makes of it, and in any case."""
 MOST_TIMES = 20
 """Largest quotient of the larger bound and the usual size, the median of absolute values, for bins of equal width."""
 LONG = 100
@@ -70,6 +75,12 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
         notes.append(f"{', '.join(keys['special'])} looks like a code and no amount; if it is one, leave `special` out")
     if whole and upper - lower < MANY_VALUES:
         values = int(upper - lower) + 1
+        if values > SINGLE and _is_smooth([rest.get(lower + i, 0) for i in range(values)]):
+            keys["shape"] = "smooth"
+            notes.append(
+                'neighbouring numbers are about equally frequent; `shape = "smooth"` has them counted in bands where '
+                "noise would cover single ones: leave it out if conditions are to name each"
+            )
         return keys if values <= 100 else keys | {"bins": values}, notes  # as it is without saying so
     rows = sum(rest.values())
     often = [value for value, count in rest.items() if count >= SPIKE * rows] if len(rest) > 2 else []
@@ -119,6 +130,14 @@ def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], li
         found = {"edges": _edges(counts, lower, upper, whole=whole), "shape": "log"}
         return found | {"transform_unit": max(size, 1.0) if whole else size or 1.0}, [f"{ruin}: {_SEEN}"]
     return _number_of_bins(counts, lower, upper), []
+
+
+def _is_smooth(counts: Sequence[int]) -> bool:
+    """Return True if the counts of neighbouring numbers are about equal, as those of ages are and of hours are not."""
+    near = list(zip(counts, counts[1:], counts[2:], strict=False))
+    apart = sum(abs(here - (before + after) / 2) for before, here, after in near)
+    chance = sum(math.sqrt(before + here + after) for before, here, after in near) * 2 * math.sqrt(1 / math.pi)
+    return apart <= min(ROUGH * sum(counts) + chance, MOST_ROUGH * sum(counts))
 
 
 def looks_coded(counts: Counts) -> bool:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,8 @@ def check_public_inputs(
         prior: Data that a prior is read from.
         translated: The rows of a prior with the schema's names and values, where it has others.
         rows: The private rows, for a comparison by content. This reads both.
-        schema: The schema that a fit reads rows by, for such a comparison.
+        schema: The schema that a fit reads rows by, for such a comparison, and for that of declared data with the rows
+            of other data in their folder that have an account.
 
     Raises:
         UsageError: Declared data that have an account.
@@ -80,7 +81,7 @@ def check_public_inputs(
     for data in declared:
         path = _path(data)
         if path is not None and path.name:  # the root of all folders has none
-            _refuse_account(path, data)
+            _refuse_account(path, data, schema)
     given = ((tuple(weights), WEIGHTS), (tuple(prior), PRIOR))
     for inputs, refusal in given:
         if private is not None and any(_is_private_table(private, each) for each in inputs):
@@ -91,10 +92,11 @@ def check_public_inputs(
             _refuse_same_rows(rows, schema, (*given, (tuple(translated), PRIOR)))
 
 
-def _refuse_account(data: Path, given: Any) -> None:
+def _refuse_account(data: Path, given: Any, schema: Schema | None) -> None:
     """Refuse, with a UsageError, a file `data` declared public (`given`) if it, or its rows, have a ledger or registry.
 
-    Rows are read only where other data in the folder have an account with marks.
+    Rows are read only where other data in the folder have an account with marks: by all values, and by their codes
+    under the schema, if it is given and the data have all of its columns.
     """
     beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
     known = [*Registry(data).names(), *(path.name for path in beside)]
@@ -103,12 +105,20 @@ def _refuse_account(data: Path, given: Any) -> None:
             f"{data.name} has an account, {known[0]}, so it is not public. To fit it, leave `public` out and name the "
             "ledger; a copy that may be published belongs into a folder of its own."
         )
-    copies = Copies(Registry(data), lambda: marks_of(given if isinstance(given, Source) else _table(given), None))
+    copies = Copies(Registry(data), lambda: _marks(given, schema))
     for name, ledger in copies.others():
         raise UsageError(
             f"{data.name} has the rows of {name}, which has an account, {ledger}, so it is not public. A copy that may "
             "be published belongs into a folder of its own."
         )
+
+
+def _marks(given: Any, schema: Schema | None) -> Callable[[bytes], list[str]]:
+    """Return the function from a ledger's key to the marks of public rows, and of codes if they have all columns."""
+    source = given if isinstance(given, Source) else _table(given)
+    names = () if schema is None else source.columns()
+    everything = schema is not None and all(names.count(name) == 1 for name in schema.names)
+    return marks_of(source, schema if everything else None)
 
 
 def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]]) -> None:

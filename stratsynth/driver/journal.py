@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def key(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
-    """Return the journal key, a text, of a batch `asked`: a digest of its questions' public shapes and charges.
+    """Return the journal key, a text: digest of a batch's questions `asked`, by public shape, and of their `charges`.
 
     An answer that was charged and journalled is given again to a question of equal shape in the same batch. It was
     paid for when it was drawn, so giving it again is post-processing, whatever the program compares it with. One

@@ -48,10 +48,12 @@ class CountedCodeList:
     """Place where the shares were published."""
     why: str
     """Reason for the level."""
+    listed: str | None = None
+    """Origin of the list, if it was given as a table: its file and citation."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict of all fields by name, as certificate and plan state it."""
-        return asdict(self)
+        """Return a dict of the fields by name, as certificate and plan state it, without `listed` if it is None."""
+        return {key: value for key, value in asdict(self).items() if key != "listed" or value is not None}
 
 
 def settle(
@@ -73,7 +75,7 @@ def settle(
     if mechanism.returns != Returns.ROWS:
         return schema, ()
     layout, of_strata = mechanism.drawn(public, budget), mechanism.strata(public, budget) is not None
-    size, noise = _size(public, layout), _noise(allot, len(schema.names), schema)
+    size, noise = records_of(public, layout), noise_of(allot, len(schema.names), schema)
     defining = set() if layout is None else {*layout.by, *(name for family in layout.families for name in family)}
     found = []
     for name, column in named.items():
@@ -84,7 +86,7 @@ def settle(
     return schema, tuple(found)
 
 
-def _size(public: Public, layout: Layout | None) -> float | None:
+def records_of(public: Public, layout: Layout | None) -> float | None:
     """Return the public number of records of all, or if the layout's strata alone are asked, a median one's; or None.
 
     Half of all records are in strata at least as large.
@@ -99,7 +101,7 @@ def _size(public: Public, layout: Layout | None) -> float | None:
     return public.size * sizes[0]
 
 
-def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
+def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
     """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
 
     With weights of rows, sizes are of their total, and noise covers the largest weight.
@@ -167,15 +169,17 @@ def _stated(name: str, schema: Schema, size: float | None, noise: float | None, 
         drawn,
         column.source if drawn and column.shares else None,
         why,
+        column.listed,
     )
 
 
 def described(item: Mapping[str, Any]) -> str:
     """Return a sentence on one code list, `item` of `CountedCodeList.to_dict`, for plans, certificates and reports."""
+    origin = f". These are {item['listed']}" if item.get("listed") else ""
     if not item["drawn"]:
-        return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']})"
+        return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']}){origin}"
     by = f", {item['source']}" if item["source"] else ""
     return (
         f"{item['column']}: counted in {item['levels']:,} groups of its {item['codes']:,} codes ({item['why']}); "
-        f"within a group codes are drawn {item['drawn']}{by}, and were not measured"
+        f"within a group codes are drawn {item['drawn']}{by}, and were not measured{origin}"
     )

@@ -17,6 +17,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import DEAREST, Worst
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms.banding import CountedBands, banded
 from stratsynth.mechanisms.bin_sums import BinSums
 from stratsynth.mechanisms.clipped_sums import ClippedSums
 from stratsynth.mechanisms.contract import Mechanism, Public
@@ -46,6 +47,8 @@ class Prepared(Terms):
 
     code_lists: tuple[CountedCodeList, ...] = ()
     """Levels at which code lists are counted."""
+    bands: tuple[CountedBands, ...] = ()
+    """Bands in which smooth numbers are counted."""
     prior: MappedPrior | None = None
     """Prior that the fit starts from, as the certificate names it; None without a prior."""
     first: FirstQuestion = FirstQuestion(why_not=OFF)  # noqa: RUF009 - frozen
@@ -78,7 +81,7 @@ class Prepared(Terms):
     def without_first(self) -> Prepared:
         """Return the fit without a first question, all of whose amount is the mechanism's."""
         budget = self.budget.plain
-        if self.code_lists and self.prior is None:  # whose levels may be others with more of the budget
+        if (self.code_lists or self.bands) and self.prior is None:  # they may be others with more of the budget
             schema = self.declared or self.public.schema
             return prepare(self.mechanism, schema, dataclasses.replace(budget, first=0), self.public.size)
         return dataclasses.replace(
@@ -197,15 +200,18 @@ def prepare(
             allot = mechanism.price(public, budget)
     else:
         first = FirstQuestion(why_not=why)
-    if not any(isinstance(column, Nested) for column in schema.columns.values()):
-        return Prepared(with_sums(mechanism, public, allot), public, budget, allot, prior=found, first=first)
-    counted, lists = settle(mechanism, public, budget, allot)
-    if counted is schema:
-        how = with_sums(mechanism, public, allot)
-        return Prepared(how, public, budget, allot, code_lists=lists, prior=found, first=first)
-    public, found = facts(counted)
-    allot = mechanism.price(public, budget)
-    return Prepared(with_sums(mechanism, public, allot), public, budget, allot, schema, lists, found, first)
+    lists: tuple[CountedCodeList, ...] = ()
+    if any(isinstance(column, Nested) for column in schema.columns.values()):
+        counted, lists = settle(mechanism, public, budget, allot)
+        if counted is not schema:
+            public, found = facts(counted)
+    counted, bands = banded(mechanism, public, budget, allot)
+    if counted is not public.schema:
+        public, found = facts(counted)
+    declared = None if public.schema is schema else schema
+    allot = allot if declared is None else mechanism.price(public, budget)
+    how = with_sums(mechanism, public, allot)
+    return Prepared(how, public, budget, allot, declared, lists, bands, found, first)
 
 
 def check_budget(budget: object) -> None:
@@ -230,7 +236,9 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 
 
 def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
-    """Refuse mechanism `name` if questions it `needs` cannot be answered by a backend's `reads`, with a remedy.
+    """Refuse mechanism `name` if a kind of question it `needs` reads more than a backend's `reads` name, with a remedy.
+
+    `needs` are classes of questions; `reads` are names, of `tables`, `sums`, `columns` and `frame`.
 
     Raises:
         Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.

@@ -59,6 +59,9 @@ class Figures:
     """Lower clipping bound: smaller values count as this one. No interval includes the effect on the mean."""
     high: NDArray[np.float64]
     """Upper clipping bound: larger values count as this one."""
+    design: NDArray[np.float64]
+    """Standard deviation due to the design of the survey that public shares were counted in, by its replicate weights;
+    NaN where no such shares are in the mean, or their error is not known."""
 
     def check(self, number: int) -> None:
         """Refuse arrays that are not `number` finite floats, of a range as their field's, with a ReleaseError."""
@@ -68,7 +71,7 @@ class Figures:
             if sound and f.name in {"value", "pull", "low", "high"}:
                 sound = bool(np.isfinite(array).all())
             elif sound:
-                sound = bool(((array >= 0) | (np.isnan(array) & (f.name == "spread"))).all())
+                sound = bool(((array >= 0) | (np.isnan(array) & (f.name in {"spread", "design"}))).all())
             if not sound:
                 raise ReleaseError(f"model: the estimates' {f.name} is damaged.")
 
@@ -90,6 +93,8 @@ class Estimate(Model):
     """Estimates of the groups that this one combines; empty for a single group."""
     shares: Mapping[Stratum, float] = field(default_factory=dict)
     """Weights of the groups."""
+    design_by: str = ""
+    """Method and source of `design`, such as "80 replicate weights of U.S. Census Bureau, ..."; empty without one."""
 
     @property
     def noise(self) -> NDArray[np.float64]:
@@ -108,13 +113,29 @@ class Estimate(Model):
     def interval(self, level: float = 0.95, *, sampling: bool = True) -> tuple[Any, Any]:
         """Return (lower, upper) ends at `level`, arrays by column on its scale, for noise, weights and sampling.
 
-        The interval is for the mean of values clipped at `low` and `high`: if many people lie beyond, widen scale or
-        radius. Without `sampling` it is for the mean of the very records that were summed.
+        Sampling is taken for simple random sampling in each group; shares whose design error is not known are taken for
+        exact. The interval is for the mean of values clipped at `low` and `high`: if many people lie beyond, widen
+        scale or radius. Without `sampling` it is for the mean of the very records that were summed.
         """
         f = self.figures
-        variance = self.noise**2 + f.weighting**2 + (f.sampling**2 if sampling else 0.0)
-        width = np.array([half_width(v, k, level) for v, k in zip(variance, self.fourth, strict=True)])
-        return f.value - width, f.value + width
+        more = f.sampling**2 + np.nan_to_num(f.design) ** 2 if sampling else 0.0
+        return self._ends(self.noise**2 + f.weighting**2 + more, level)
+
+    def design_interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Return lower and upper ends, arrays by column on the column's scale, for noise and the shares' design error.
+
+        The interval is for the groups' own records, weighted by the true shares of the population that the survey
+        behind the shares was drawn from. How the private records were drawn is not in it: their replicate weights are
+        not asked. NaN where `design` is.
+        """
+        return self._ends(self.noise**2 + self.figures.weighting**2 + self.figures.design**2, level)
+
+    def _ends(self, variance: NDArray[np.float64], level: float) -> tuple[Any, Any]:
+        """Return the ends of the interval of an error of this variance by column; NaN where the variance is."""
+        width = np.array(
+            [math.nan if math.isnan(v) else half_width(v, k, level) for v, k in zip(variance, self.fourth, strict=True)]
+        )
+        return self.figures.value - width, self.figures.value + width
 
     def status(self) -> list[str]:
         """Return `ok`, `small` or `not_estimable` for each column's mean.
@@ -145,6 +166,12 @@ class Estimate(Model):
         the mean of the numbers if their transforms are normal, NaN if the spread was not measured. If `clipped`, values
         beyond `clip_low` and `clip_high` counted as these, which no interval includes; else these are the column's
         bounds. The other columns are on the column's scale.
+
+        `lower` and `upper` are for a population of which each group's records would be a simple random sample: noise,
+        uncertain weights, sampling. `design_lower` and `design_upper` are design-based, by what `design_by` names:
+        noise, and the design error of the public shares that the groups' means are weighted by (`design`, its standard
+        deviation); not how the private records were drawn. NaN for a group, in whose mean is no share, and for shares
+        whose design error is not known.
         """
         import pandas as pd
 
@@ -161,13 +188,15 @@ class Estimate(Model):
         from stratsynth.strata import label
 
         f, status = self.figures, self.status()
-        lower, upper = self.interval(level)
+        (lower, upper), design = self.interval(level), self.design_interval(level)
         for i, name in enumerate(self.columns):
             column = cast("Numeric", self.schema.column(name))
             ends = backward(column, np.array([f.value[i], lower[i], upper[i], f.low[i], f.high[i]]))
             value, low, high, clip_low, clip_high = np.clip(ends, column.lower, column.upper)
+            based = np.clip(backward(column, np.array([end[i] for end in design])), column.lower, column.upper)
             if status[i] == "not_estimable":  # only the public bounds are known
                 low, high = column.lower, column.upper
+                based = np.where(np.isnan(based), np.nan, [low, high])
             yield {
                 "stratum": label(path),
                 "column": name,
@@ -187,18 +216,24 @@ class Estimate(Model):
                 "clip_high": clip_high,
                 "clipped": bool(clip_low > column.lower or clip_high < column.upper),
                 "bias": value - mean_back(column, f.value[i], f.spread[i]) if column.transform else 0.0,
+                "design": f.design[i],
+                "design_lower": float(based[0]),
+                "design_upper": float(based[1]),
+                "design_by": "" if math.isnan(f.design[i]) else self.design_by,
             }
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
         """Return the estimate, in a schema, of all records: the strata's means in `parts` weighted by `weights.shares`.
 
-        The shares' covariance enters the errors. A column that may lack a number is weighted by the strata's estimated
-        sizes instead.
+        The shares' covariance, or the design error of public ones, enters the errors. A column that may lack a number
+        is weighted by the strata's estimated sizes instead.
         """
         from stratsynth.models.weighted import weighted
 
-        return weighted(schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
+        return weighted(
+            schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows, design=weights.design
+        )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
         """Return {"estimates": table of means with intervals of 95 %}; `rows` is not used."""
@@ -210,7 +245,8 @@ class Estimate(Model):
         """Raise a UsageError: the effect of weights is part of the intervals."""
         raise UsageError(
             "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
-            "sample or noisy; to see others, take the weighted mean of the groups' rows of `estimates()`."
+            "sample, noisy, or state their own error; to see others, take the weighted mean of the groups' rows of "
+            "`estimates()`."
         )
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
@@ -232,6 +268,7 @@ class Estimate(Model):
         """Return figures, columns and law of the noise, then the parts' states, each with its share."""
         arrays = {f.name: getattr(self.figures, f.name) for f in fields(self.figures)}
         own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
+        own |= {"design_by": self.design_by} if self.design_by else {}
         inner = stored(self.parts, lambda stratum: {"names": list(stratum.names), "share": self.shares[stratum]})
         return State({**own, **inner.facts}, {**arrays, **inner.arrays})
 
@@ -242,11 +279,15 @@ class Estimate(Model):
         columns = tuple(facts["columns"])
         if not columns or not all(isinstance(schema.column(name), Numeric) for name in columns):
             raise ReleaseError("model: estimates are of numeric columns.")
-        figures = Figures(**{f.name: np.asarray(state.arrays[f.name]) for f in fields(Figures)})
+        unknown = {"design": np.full(len(columns), np.nan)}  # versions up to 0.3.0 did not state it
+        figures = Figures(**{f.name: np.asarray({**unknown, **state.arrays}[f.name]) for f in fields(Figures)})
         figures.check(len(columns))
         parts, shares = {}, {}
         for stratum, (part, inside, own) in opened(schema, state).items():
             parts[stratum], shares[stratum] = cls.from_state(inside, own), float(part["share"])
             if not math.isfinite(shares[stratum]) or parts[stratum].columns != columns:
                 raise ReleaseError("model: a group's estimates are damaged.")
-        return cls(schema, columns, figures, facts["laplace"] is True, facts["conservative"] is True, parts, shares)
+        by = facts.get("design_by", "")
+        if not isinstance(by, str):
+            raise ReleaseError("model: the design of the estimates is damaged.")
+        return cls(schema, columns, figures, facts["laplace"] is True, facts["conservative"] is True, parts, shares, by)

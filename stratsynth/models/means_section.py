@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,15 @@ if TYPE_CHECKING:
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
 """Status of a mean -> words for readers."""
 NOTE = (
-    "The true mean lies in the interval in 95 of 100 cases: the interval includes the error of noise, of sampling, "
-    "and of uncertain weights. For a mean that is not estimable, the interval is the whole range between the public "
-    "bounds. No interval includes the bias of clipping; estimates.parquet has more."
+    "The mean of a population of which each group's records would be a simple random sample lies in the interval in 95 "
+    "of 100 cases: the interval includes the error of noise, of such sampling, and of uncertain weights; public shares "
+    "that state no error are taken for exact. For a mean that is not estimable, the interval is the whole range "
+    "between the public bounds. No interval includes the bias of clipping; estimates.parquet has more."
+)
+DESIGN = (
+    "The design-based interval, by {}, is for the groups' own records, weighted by the true shares of the population "
+    "that this survey was drawn from: it includes the error of noise and the design error of the shares, and not how "
+    "the private records were drawn."
 )
 
 
@@ -27,14 +34,16 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
     `named` turns a group's label into its name for readers.
     """
     columns = table.groupby("column", sort=False)
-    figures = [_means(str(name), rows.to_dict("records"), named) for name, rows in columns]
-    return Section("means", "The means", text=[NOTE], figures=figures)
+    by = [text for text in dict.fromkeys(table["design_by"]) if text]
+    figures = [_means(str(name), rows.to_dict("records"), named, design=bool(by)) for name, rows in columns]
+    return Section("means", "The means", text=[NOTE, *map(DESIGN.format, by)], figures=figures)
 
 
-def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
+def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str], *, design: bool) -> Figure:
     """Return a Figure of one column's means, from `rows` of estimates.
 
-    A line is for all records, or for a group by its name for readers, `named`.
+    A line is for all records, or for a group by its name for readers, `named`. `design` is True for a column of
+    design-based intervals.
     """
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
@@ -43,6 +52,7 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
             Points(named(row["stratum"]), [Mark("mean", row["value"], row["lower"], row["upper"], 1)], row["value"]),
             row["value"],
             Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
+            *([_between(row["design_lower"], row["design_upper"])] if design else []),
             max(0.0, row["size"]),
             STATUS[row["status"]],
         ]
@@ -52,11 +62,13 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
         Column("Group", "text"),
         Column("mean and interval", "picture", scale),
         Column("mean"),
-        Column("interval of 95 %"),
+        Column("interval of 95 %, simple random sampling"),
+        *([Column("interval of 95 %, design-based", "text")] if design else []),
         Column("records, about", "count"),
         Column("status", "text"),
     ]
-    shown = ("value", "lower", "upper", "status", "size", "noise", "sampling")
+    shown = ["value", "lower", "upper", "status", "size", "noise", "sampling"]
+    shown += ["design_lower", "design_upper"] if design else []
     return Figure(
         column,
         table=Table(f"Means of {column}.", heads, lines),
@@ -66,3 +78,8 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
             [[row["stratum"] or "everybody", *(row[key] for key in shown)] for row in rows],
         ),
     )
+
+
+def _between(low: float, high: float) -> Cell:
+    """Return the cell of an interval; a dash without one."""
+    return Cell("–") if math.isnan(low) else Cell(f"{short(low)} to {short(high)}", low)

@@ -7,6 +7,7 @@ weighted by the sizes that the estimates were divided by.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum
+    from stratsynth.weights.design import DesignError
 
 
 def weighted(
@@ -31,13 +33,15 @@ def weighted(
     covariance: ArrayLike | None = None,
     *,
     of_rows: bool = False,
+    design: DesignError | None = None,
 ) -> Estimate:
     """Return a schema's estimate of all records: the strata's estimates `parts`, their means weighted by the shares.
 
     `covariance` is that of the shares, in the order of the parts; None if they are exact. Shares counted in a public
     sample or measured in the private table are uncertain: see `sampled_shares_covariance` and `noisy_shares_covariance`
     in `stratsynth.models.intervals`. With `of_rows`, the shares are of the very rows that were summed, and the random
-    sizes of the groups add to the sampling error.
+    sizes of the groups add to the sampling error. `design` is the design error of public shares, in the order of
+    the parts; None if it is not known.
     """
     first = next(iter(parts.values()))
     if any(part.columns != first.columns or part.laplace != first.laplace for part in parts.values()):
@@ -54,17 +58,36 @@ def weighted(
             mixed=schema.max_multiplicity if of_rows or not complete(schema, name) else 0,
             law=first.laplace,
         )
+        | {"design": _design(parts, w, i, design if complete(schema, name) else None)}
         for i, name in enumerate(first.columns)
     ]
     figures = Figures(**{key: np.array([found[key] for found in combined]) for key in combined[0]})
     conservative = any(part.conservative for part in parts.values())
-    return Estimate(schema, first.columns, figures, first.laplace, conservative, dict(parts), dict(shares))
+    by = "" if design is None else design.by
+    return Estimate(schema, first.columns, figures, first.laplace, conservative, dict(parts), dict(shares), by)
 
 
 def complete(schema: Schema, name: str) -> bool:
     """True if the schema gives every record a number in the column `name`: no missing values, no words."""
     column = schema.column(name)
     return isinstance(column, Numeric) and not column.missing and not column.words
+
+
+def _design(
+    parts: Mapping[Stratum, Estimate], shares: NDArray[np.float64], i: int, design: DesignError | None
+) -> float:
+    """Return the design standard deviation of column number `i`'s mean, weighted by `shares`; NaN if it is not known.
+
+    Of groups that are weighted means themselves, whose shares may be of the same survey, deviations are added up: at
+    most that, whatever their correlations.
+    """
+    if design is None:
+        return math.nan
+    inner = [
+        abs(share) * float(part.figures.design[i]) if part.parts else 0.0
+        for share, part in zip(shares, parts.values(), strict=True)
+    ]
+    return design.sd(np.array([part.figures.value[i] for part in parts.values()])) + math.fsum(inner)
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:

@@ -77,6 +77,8 @@ class Plan:
     """Columns that are not protected, for neighbours `attribute`."""
     code_lists: tuple[dict[str, Any], ...] = ()
     """Level at which each code list will be counted, and the reason."""
+    bands: tuple[dict[str, Any], ...] = ()
+    """Bands in which each column of smooth numbers will be counted, and the reason."""
     row_weight: dict[str, Any] | None = None
     """Column of the row weights, the largest weight, and the noise factors; None where every row counts 1."""
     prior: dict[str, Any] | None = None
@@ -193,6 +195,7 @@ def plan(
         rows_megabytes=held.megabytes,
         public_columns=budget.public,
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
+        bands=tuple(each.to_dict() for each in prepared.bands),
         row_weight=_row_weight(schema),
         prior=_prior(prepared),
         measured=None if known is None else known.stated(),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from stratsynth.mechanisms.banding import in_words
 from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.foresee import Plan
 from stratsynth.planning.rehearsal import about
@@ -36,6 +37,7 @@ def plan_page(plan: Plan) -> Page:
         *_prior(plan),
         *_small(plan),
         *(("Codes", described(each)) for each in plan.code_lists),
+        *(("Bands", in_words(each)) for each in plan.bands),
         ("Memory", f"{sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} besides"),
         ("Time", f"{about(plan.seconds)} on one core, by a rough model: within a factor of a few"),
         *_rows(plan),
@@ -215,6 +217,8 @@ def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     worst = f" (worst source: {weights['worst']})" if "worst" in weights else ""
     yield "Weights", f"{weights['source']}{worst}: {weights['citation']}"
+    if "design" in weights:
+        yield "", f"the error of their survey's design is known, by {weights['design']}: means weighted by them show it"
     if "by" in weights:
         names = " x ".join(weights["by"])
         yield "", f"of {names}, which are no strata: no budget is spent on these shares, and rows are drawn by them"

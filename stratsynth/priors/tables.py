@@ -24,6 +24,7 @@ from stratsynth.models.rules import broken
 from stratsynth.priors.certificate_section import file_hash
 from stratsynth.priors.releases import release_of
 from stratsynth.schema.figures import figure
+from stratsynth.weights.table import ERROR, is_replicate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,7 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
     Raises:
         UsageError: Columns, levels or figures that have no place in the schema, and missing cells.
     """
-    lines = records("prior", table.data)
+    lines = [_with_error(line) for line in records("prior", table.data)]
     what, ours = _header(lines[0], rules, schema)
     clique = tuple(name for name in schema.names if name in ours)
     if schema.cells(clique) > MOST_CELLS:
@@ -124,6 +125,13 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
         "sha256": digest(clique, known.shares, known.error),
         **file_hash(table.data),
     }
+
+
+def _with_error(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line with `standard_error`, as tables of shares have it, as its `error`, and without replicates."""
+    if ERROR not in line or "error" in line:
+        return line
+    return {"error" if name == ERROR else name: value for name, value in line.items() if not is_replicate(name)}
 
 
 def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str, dict[str, str]]:

@@ -121,6 +121,7 @@ class _Checks:
             ("declared_size", self._size, ("schema", "data")),
             ("shares and prior", self._public, ("schema",)),
             ("same rows", self._copies, ("schema", "data", "shares and prior")),
+            ("code lists", self._lists, ("schema", "data")),
             ("plan", self._plan, ("schema", "shares and prior")),
             ("account", self._account, ("schema", "shares and prior")),
             ("places", self._places, ()),
@@ -223,6 +224,16 @@ class _Checks:
         if suspicious := [each for each in shared if each.suspicious]:
             return NOTE, " ".join(map(str, suspicious))
         return OK, "neither shares nor prior are the private table, or most of it"
+
+    def _lists(self) -> tuple[str, str]:
+        """Ask about lists of codes of a user's own in which every code has a record, as if it were read off these."""
+        from stratsynth.data.held_codes import held_codes
+
+        found = held_codes(self.recipe.data.rows, self.recipe.schema())
+        if not found or self.recipe.data.public:
+            return OK, "the data are public" if found else "no list was given: codes are the schema's own"
+        asked = [each for each in found if each.suspicious]
+        return NOTE if asked else OK, "; ".join(map(str, asked or found))
 
     def _plan(self) -> tuple[str, str]:
         if self.recipe.data.declared_size is None:

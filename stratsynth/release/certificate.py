@@ -74,6 +74,7 @@ FIXED = (
     MECHANISM_WORDS,
     "composition",
     "code_lists",
+    "bands",
     "sums",
     "bin_sums",
 )
@@ -177,6 +178,7 @@ def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False)
         "composition": COMPOSITION,
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
+        **({"bands": [each.to_dict() for each in prepared.bands]} if prepared.bands else {}),
         **({} if prepared.sums is None else {"sums": prepared.sums.to_dict()}),
         **({} if prepared.bin_sums is None else {"bin_sums": prepared.bin_sums.to_dict()}),
     }

@@ -95,7 +95,9 @@ class EquivalenceTest:
     def _difference(
         self, declared: float, measured: float, own: float, between: float, theirs: float, sampling: float = 0.0
     ) -> Difference:
-        """Return the difference for noise variances of both numbers and their covariance, by inverting a test.
+        """Return measured / declared - 1 as a Difference: with its interval, by inverting a test, z and verdict.
+
+        The interval is None if the declared number may be 0 given its noise, the ratio if it is not above 0.
 
         The ratios r with (measured - r declared)^2 <= q^2 (own - 2 r between + r^2 theirs + r s), q the quantile and
         s = measured sampling / declared (Fieller 1954). The declared share's sampling variance is that of the share

@@ -24,7 +24,7 @@ from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import read_tables
 from stratsynth.errors import StratsynthError
 from stratsynth.schema import Numeric
-from stratsynth.schema.bins import EVEN
+from stratsynth.schema.bins import LINEAR
 from stratsynth.schema.inside import PLACES, Inside, numbers
 from stratsynth.schema.multiples import heaped
 
@@ -163,7 +163,7 @@ def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> flo
 
 def _drawn(column: Numeric, x: Floats | float) -> Floats:
     """Return numbers on the scale on which the column's shape is even."""
-    if column.shape == EVEN:
+    if column.shape in LINEAR:
         return np.asarray(x, np.float64)
     return np.asarray(np.copysign(np.log1p(np.abs(x) / float(column.transform_unit)), x))
 

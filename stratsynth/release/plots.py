@@ -13,7 +13,7 @@ from stratsynth.checks import is_texts, quoted_value
 from stratsynth.errors import UsageError
 from stratsynth.report.drawing import check_path, new_figure, save, stamp
 from stratsynth.schema import Numeric
-from stratsynth.schema.bins import EVEN, scale
+from stratsynth.schema.bins import EVEN, LINEAR, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +121,7 @@ def _places(column: Numeric, edges: Sequence[float]) -> NDArray[np.float64]:
     ends = np.asarray(edges, np.float64)
     widths = np.diff(ends / 2)  # halves, as the distance of the largest numbers overflows
     wide = widths[widths > widths.max() * 1e-9]
-    if not column.shape == column.spacing == EVEN or wide.max() > SKEWED * np.median(wide):
+    if not (column.shape in LINEAR and column.spacing == EVEN) or wide.max() > SKEWED * np.median(wide):
         unit = column.transform_unit if column.transform_unit != 1 else max(float(np.median(wide)), 1e-300)
         widths = np.diff([scale(float(end), unit) for end in ends])
     found = np.maximum(widths / widths.sum(), NARROW)

@@ -234,8 +234,10 @@ class Release:
             A row for each group and cell: the columns of `by` and of the cells, `estimate`, `noise_sd`, the interval
             for the private rows themselves (`noise_low`, `noise_high`), that for a population of which they would be a
             simple random sample (`low`, `high`), `status`, `above` (of means up to a column's `clip`: the most that
-            numbers above it may add), `model` (the model's value where there is no estimate) and `note`. Status `ok`
-            is measured, and `small` measured with 0 in the noise interval: intervals hold as often as `level` says.
+            numbers above it may add), `model` (the model's value where there is no estimate), `note`, and a
+            design-based interval (`design_low`, `design_high`) of means that the release weighs by public shares with
+            replicate weights: NaN for all others, since those of the private rows are not asked. Status `ok` is
+            measured, and `small` measured with 0 in the noise interval: intervals hold as often as `level` says.
             `bounded` ones hold at least as often: numbers may lie anywhere in their bins, and strata that lack a table
             have from none to all of their measured records in a cell; in `assumed` ones at most twice the declared
             records. `not_estimable` has no interval.

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-EVEN, LOG = "even", "log"
-SHAPES = (EVEN, LOG)
-"""Spacings of bins, and laws of numbers within a bin: even, or even on the scale sign(x) log(1 + |x| / u)."""
+EVEN, LOG, SMOOTH = "even", "log", "smooth"
+SPACINGS, SHAPES, LINEAR = (EVEN, LOG), (EVEN, LOG, SMOOTH), (EVEN, SMOOTH)
+"""Spacings of bins, even on the numbers or on the scale sign(x) log(1 + |x| / u); laws of numbers within a bin, even on
+either, or along a curve through the counts of all bins."""
 LEAST = 1e-300
 """Smallest width of a spike's bin: processors that round the smallest numbers to 0 still tell its ends apart."""
 

@@ -21,12 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from stratsynth.errors import SchemaError, Unsupported
 from stratsynth.schema import typed
-from stratsynth.schema.bins import EVEN
+from stratsynth.schema.bins import EVEN, SMOOTH
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.inside import Inside, declared, numbers
 from stratsynth.schema.multiples import heaped
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
+from stratsynth.schema.smooth import places
 from stratsynth.schema.temporal import UNITS, Temporal
 from stratsynth.schema.text import INFINITE, meaning
 
@@ -169,7 +170,7 @@ def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Ins
     """Return an Arrow array of numbers drawn in the bins of `codes`; special codes as they are, other codes null."""
     bins, words = len(column.extents), column.words
     real = codes < bins
-    drawn = _within(column, np.minimum(codes, bins - 1), rng, inside)
+    drawn = _within(column, codes, rng, inside)
     if column.dtype != "string":
         for i, word in enumerate(column.special):
             if (value := _special(column, word)) is not None:
@@ -228,13 +229,16 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
-    """Return for each code (of a bin) a number drawn in its bin, by the column's law."""
-    low, top = np.asarray(column.extents, np.float64)[codes].T
+    """Return for each code a number drawn in its bin, by the column's law; for those of no bin, any number."""
+    bins = np.minimum(codes, len(column.extents) - 1)
+    low, top = np.asarray(column.extents, np.float64)[bins].T
     if column.integer and column.shape == EVEN and not column.round and inside.density is None and inside.heaps is None:
         return np.asarray(rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True))
-    drawn = numbers(column, codes, rng.random(len(codes)), inside)
+    curved = column.shape == SMOOTH and inside.density is None
+    share = places(column, codes, rng) if curved else rng.random(len(codes))
+    drawn = numbers(column, bins, share, inside)
     if inside.heaps is not None:
-        steps = np.cumsum(inside.heaps, axis=1)[codes]
+        steps = np.cumsum(inside.heaps, axis=1)[bins]
         drawn = heaped(column, drawn, low, top, (rng.random(len(codes)) * steps[:, -1:].T >= steps.T).sum(axis=0))
     if column.digits is not None:
         return _rounded(drawn, low, top, 10.0**column.digits)

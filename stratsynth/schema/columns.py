@@ -15,7 +15,7 @@ from typing import TypeAlias
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
 from stratsynth.errors import SchemaError
 from stratsynth.schema import checks, declared, drawn, typed
-from stratsynth.schema.bins import EVEN, SHAPES, Binned
+from stratsynth.schema.bins import EVEN, LINEAR, SPACINGS, Binned
 from stratsynth.schema.text import MISSING, check_text, number
 
 EXACT = 2**53
@@ -167,7 +167,8 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
 
     shape: str = "even"
     """Law of synthetic numbers within a bin: "even", or "log", even on that scale, as in a long tail; "pareto" is "log"
-    with a Pareto tail in the last bins, whose slope follows from noisy counts and `tail`."""
+    with a Pareto tail in the last bins, whose slope follows from noisy counts and `tail`; "smooth" is a curve through
+    the counts of all bins, as of ages. Single whole numbers that are smooth may be counted in bands."""
 
     digits: int | None = None
     """Number of decimals of synthetic numbers, from 0 to 9; None for as many as a float has."""
@@ -215,7 +216,7 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
                 object.__setattr__(self, key, tuple(self._number(key, item) for item in given))
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
-        checks.choice("spacing", self.spacing, SHAPES)
+        checks.choice("spacing", self.spacing, SPACINGS)
         self._check_unit()
         declared.check_bins(self)
         if self.breaks[0] > self.lower or self.breaks[-1] < self.upper:  # a number without a bin leaves its row out
@@ -273,7 +274,7 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
             checks.refuse("transform_unit must be a positive number in proportion to the bounds")
-        if self.transform is None and unit != 1 and self.spacing == self.shape == EVEN:
+        if self.transform is None and unit != 1 and self.spacing == EVEN and self.shape in LINEAR:
             checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
     def _check_dtype(self) -> None:

@@ -110,9 +110,9 @@ def narrowed(column: Numeric, first: int, last: int) -> dict[str, Any]:
 def _refuse_times(column: Numeric) -> None:
     """Raise SchemaError for keys of amounts in a column of dates, times or durations."""
     if column.shape == PARETO:
-        checks.refuse('shape "pareto" is of amounts; dates, times and durations are "even" or "log"')
+        checks.refuse('shape "pareto" is of amounts; dates, times and durations are "even", "log" or "smooth"')
     for key in ("clip", "heaps", "round"):
-        if getattr(column, key) not in (None, (), []):
+        if (value := getattr(column, key)) is not None and (not isinstance(value, list | tuple) or value):
             checks.refuse(f"{key} is of amounts; dates, times and durations have none")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import ReleaseError
-from stratsynth.schema.bins import EVEN
+from stratsynth.schema.bins import LINEAR
 from stratsynth.schema.drawn import PARETO
 from stratsynth.schema.multiples import multiples
 
@@ -133,7 +133,7 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
     low, top = np.asarray(column.extents, np.float64)[codes].T
     end = top + column.integer
     place, dense = _placed(codes, share, inside.density)
-    if column.shape == EVEN:
+    if column.shape in LINEAR:
         # Not low + place * (end - low), whose difference can overflow; rounding must not leave the bin.
         drawn = low * (1 - place) + end * place
     else:
@@ -159,7 +159,7 @@ def middles(column: Numeric, inside: Inside | None = None) -> tuple[float, ...]:
     """
     law = declared(column) if inside is None else inside
     own = [] if law.tail is None else law.tail.bins(column).tolist()
-    plain = column.shape == EVEN and not column.round and law.density is None
+    plain = column.shape in LINEAR and not column.round and law.density is None
     found = []
     for i, (low, top) in enumerate(column.extents):
         if plain or low == top:
@@ -189,7 +189,7 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
     bins, codes = len(column.extents), codes.astype(np.int64)
     low, top = np.asarray(column.extents, np.float64)[codes].T
     ends, unit = [low, top + column.integer, values + 0.5 * column.integer], float(column.transform_unit)
-    if column.shape != EVEN:
+    if column.shape not in LINEAR:
         ends = [np.copysign(np.log1p(np.abs(x) / unit), x) for x in ends]
     first, last, at = ends
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import nearest
 from stratsynth.schema import checks
-from stratsynth.schema.columns import Categorical
+from stratsynth.schema.bins import SMOOTH
+from stratsynth.schema.columns import Categorical, Numeric
 from stratsynth.schema.text import MISSING, check_text
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ class Nested(Categorical):
     """Categories that a fit counts: 0, the levels; 1, 2, ..., the groups of that grouping; "auto", the ones that public
     sizes and the budget allow."""
 
+    listed: str | None = field(default=None, metadata={"digest": False})
+    """Origin of the list of codes, if it was given as a table: its file, and where that is said to be published."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "members", _grouping("members", self.members))
         groupings = checks.items("groupings", self.groupings)
@@ -60,6 +64,8 @@ class Nested(Categorical):
         for each in self.groupings:
             self._check_grouping(each)
         self._check_shares()
+        if self.listed is not None:
+            check_text("listed", self.listed)
         auto = isinstance(self.measure, str) and self.measure == AUTO
         if not auto and (not is_whole(self.measure) or not 0 <= self.measure <= len(self.groupings)):
             checks.refuse(f'measure must be "auto", or a number from 0, the levels, to {len(self.groupings)}')
@@ -191,14 +197,22 @@ def named_by(conditions: Mapping[str, Any], name: str) -> set[str]:
 
 
 def is_counted(declared: Schema, counted: Schema) -> bool:
-    """True if `counted` is the declared schema with code lists in declared groups, and no other difference."""
+    """True if `counted` is the declared schema with code lists in declared groups, smooth numbers in bands, no more."""
     schema = declared
     for name, column in declared.columns.items():
-        if isinstance(column, Nested) and name in counted.columns:
+        own = counted.columns.get(name)
+        if isinstance(column, Nested) and own is not None:
             ways = (column.grouped(which) for which in range(len(column.groupings) + 1))
-            own = next((way for way in ways if way == counted.column(name)), column)
-            schema = regrouped(schema, name, own)
+            schema = regrouped(schema, name, next((way for way in ways if way == own), column))
+        elif isinstance(column, Numeric) and isinstance(own, Numeric) and _are_bands(column, own):
+            banded = replace(column, edges=own.breaks, bins=None)
+            schema = replace(schema, columns={**schema.columns, name: banded})
     return schema == counted
+
+
+def _are_bands(declared: Numeric, counted: Numeric) -> bool:
+    """True if the declared column is smooth, and each bin of the counted one is made of bins of it."""
+    return declared.shape == SMOOTH and set(counted.breaks) < set(declared.breaks)
 
 
 def _grouping(key: str, value: Any) -> Grouping:

@@ -45,5 +45,9 @@ class PublicShares(ShareSource):
         return self.of(place.folder / section["path"], citation=section["citation"], records=section.get("records"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return {"sha256": hash of the weights' table} for the certificate: a public table's confirms no guess."""
-        return {"sha256": digest(weights.given)}
+        """Return hash of the weights' table, and the method by which it states its survey's error, for the certificate.
+
+        A public table's hash confirms no guess.
+        """
+        by = weights.given.design if isinstance(weights.given, ShareTable) else ""
+        return {"sha256": digest(weights.given), **({"design": by} if by else {})}

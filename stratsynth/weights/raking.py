@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
+from stratsynth.weights.design import BY_REPLICATES, REPLICATES
 from stratsynth.weights.source import Basis, Key, Resolved, ShareSource, even, is_weights
-from stratsynth.weights.table import TOLERANCE, called
+from stratsynth.weights.table import TOLERANCE, ShareTable, called
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +49,12 @@ class Margins(Basis):
         """Tuple of the margins' weights, then those of the start if there is one."""
         return (*self.margins, *(() if self.start is None else (self.start,)))
 
+    @property
+    def design(self) -> str:
+        """Method by which the shares' design error is known, for certificates; empty if it is not known of any part."""
+        found = {w.given.design for w in self.parts if isinstance(w.given, ShareTable)} - {""}
+        return BY_REPLICATES if found == {BY_REPLICATES} else ""
+
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """Return the names in `by` of columns that at least one margin has, in the order of `by`."""
         have = {column for margin in self.margins for column in margin.given.columns(by)}
@@ -67,17 +74,23 @@ class Margins(Basis):
         sides = [_side(margin, strata, schema) for margin in self.margins]
         for one, other in combinations(sides, 2):
             _agree(one, other)
-        first = (self.start.resolve(strata, schema) if self.start else even(strata, schema)).shares
+        first = self.start.resolve(strata, schema) if self.start else even(strata, schema)
         places = [side.places(strata) for side in sides]
-        fitted = rake(np.array([first[s] for s in strata]), places, [side.targets for side in sides])
-        return Resolved(dict(zip(strata, fitted.tolist(), strict=True)))
+        fitted = rake(np.array([first.shares[s] for s in strata]), places, [side.targets for side in sides])
+        replicates = _replicates([first, *(side.resolved for side in sides)], places)
+        return Resolved(dict(zip(strata, fitted.tolist(), strict=True)), replicates=replicates)
 
 
 @dataclass(frozen=True)
 class _Side:
     """One margin, matched to the strata of its columns."""
 
-    shares: Mapping[Stratum, float]
+    resolved: Resolved
+
+    @property
+    def shares(self) -> Mapping[Stratum, float]:
+        """Share by stratum of the margin's columns."""
+        return self.resolved.shares
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -103,7 +116,7 @@ def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> 
     columns = margin.given.columns(strata[0].columns)
     if not columns:
         raise WeightsError("weights: a margin has none of the strata's columns.")
-    return _Side(margin.resolve(tuple(dict.fromkeys(_part(s, columns) for s in strata)), schema).shares)
+    return _Side(margin.resolve(tuple(dict.fromkeys(_part(s, columns) for s in strata)), schema))
 
 
 def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
@@ -159,6 +172,45 @@ def rake(
     return fitted
 
 
+def _replicates(parts: Sequence[Resolved], places: Sequence[NDArray[np.intp]]) -> NDArray[np.float64] | None:
+    """Return the shares raked anew by each replicate of their sources, an array (strata, replicates); None if unknown.
+
+    Sources of one citation are one survey, whose replicates move together. Surveys are independent: the replicates of
+    each are raked with the others' own figures, and all have the same factor. Unknown are the shares of samples, those
+    whose standard errors alone are known, and those of replicates that contradict a margin.
+
+    Args:
+        parts: The shares that raking starts from, then those of each margin.
+        places: As for `rake`.
+    """
+    import numpy as np
+
+    surveys = dict.fromkeys(part.cited for part in parts if part.replicates is not None)
+    if not surveys or any(p.sampled is not None or (p.errors and p.replicates is None) for p in parts):
+        return None
+    exact, found = [np.array([*part.shares.values()]) for part in parts], []
+    for survey in surveys:
+        for number in range(REPLICATES):
+            start, *targets = (
+                own if part.replicates is None or part.cited != survey else _positive(part.replicates[:, number])
+                for own, part in zip(exact, parts, strict=True)
+            )
+            try:
+                found.append(rake(start, places, targets))
+            except WeightsError:
+                return None
+    return np.stack(found, axis=1)
+
+
+def _positive(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return shares by a replicate weight without parts below 0, which raking cannot keep, adding up to 1."""
+    import numpy as np
+
+    kept = np.maximum(shares, 0.0)
+    found: NDArray[np.float64] = kept / kept.sum()
+    return found
+
+
 class Raked(ShareSource):
     """Shares from several margins fitted together; as public as the least public of them."""
 
@@ -201,6 +253,7 @@ class Raked(ShareSource):
             return {}
         return {
             "worst": weights.worst,
+            **({"design": given.design} if given.design else {}),
             "margins": [margin.describe() for margin in given.margins],
             "start": None if given.start is None else given.start.describe(),
         }

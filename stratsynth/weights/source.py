@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stratsynth.errors import WeightsError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stratsynth.weights.design import DesignError
     from stratsynth.weights.sources import Place, Weights
 
 
@@ -50,6 +51,31 @@ class Resolved:
     """Part of the source's total in strata where no row can be, before it was taken away."""
     errors: Mapping[Stratum, float] | None = None
     """Standard error of each share by the source's own sample, as published figures state it; None if they do not."""
+    replicates: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    """Array (strata, replicates), in the order of `shares`: the shares by each replicate weight of the source's survey;
+    None where it has none."""
+    cited: str = ""
+    """Citation of the source."""
+
+    @property
+    def design(self) -> DesignError | None:
+        """Design error of the shares by replicate weights or, where there are none, standard errors; None if unknown.
+
+        Replicate weights are not asked of private rows. Raked shares are raked anew by each replicate of their sources.
+        """
+        import numpy as np
+
+        from stratsynth.weights.design import BY_ERRORS, BY_REPLICATES, DesignError
+
+        if self.errors is None and self.replicates is None:
+            return None
+        by = BY_ERRORS if self.replicates is None else BY_REPLICATES
+        shares = np.array([*self.shares.values()])
+        return DesignError(
+            f"{by} of {self.cited}" if self.cited else by,
+            np.array([(self.errors or {}).get(stratum, 0.0) for stratum in self.shares]),
+            None if self.replicates is None else self.replicates - shares[:, None],
+        )
 
     @property
     def effective_records(self) -> float | None:
@@ -62,8 +88,7 @@ class Resolved:
     def covariance(self) -> NDArray[np.float64] | None:
         """Covariance of the shares' errors, in the order of the strata; None where they are exact or taken for exact.
 
-        Public figures are taken for exact, and so are raked ones: what a sample that was raked upon adds to their
-        error is not known here.
+        Public figures are taken for exact, and so are raked ones: the design error that some state is `design`.
         """
         from stratsynth.models.intervals import noisy_shares_covariance, sampled_shares_covariance
 
@@ -96,8 +121,16 @@ class Resolved:
         errors = self.errors
         if errors is not None:
             errors = {s: 0.0 if s in strata else error / left for s, error in errors.items()}
+        replicates = self.replicates
+        if replicates is not None:
+            import numpy as np
+
+            kept = replicates * np.array([[stratum not in strata] for stratum in self.shares])
+            replicates = kept / kept.sum(axis=0)
         whole = self.removed + (1 - left)
-        return replace(self, shares=shares, ranges=ranges, noise=noise, errors=errors, removed=whole)
+        return replace(
+            self, shares=shares, ranges=ranges, noise=noise, errors=errors, replicates=replicates, removed=whole
+        )
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
         """Return the shares of groups, sums of their strata's; bounds are summed too, so they are never too narrow."""
@@ -107,11 +140,19 @@ class Resolved:
             noise = {group: math.hypot(*(noise[s] for s in members)) for group, members in groups.items()}
         if errors is not None:
             errors = {group: math.hypot(*(errors[s] for s in members)) for group, members in groups.items()}
+        replicates = self.replicates
+        if replicates is not None:
+            import numpy as np
+
+            place = {stratum: i for i, stratum in enumerate(self.shares)}
+            sums = [replicates[[place[s] for s in members]].sum(axis=0) for members in groups.values()]
+            replicates = np.array(sums)
+        whole = replace(self, shares=shares, noise=noise, errors=errors, replicates=replicates)
         if self.ranges is None:
-            return replace(self, shares=shares, noise=noise, errors=errors)
+            return whole
         both = {group: [self.ranges[s] for s in members] for group, members in groups.items()}
         ends = {g: (math.fsum(a for a, _ in r), min(1.0, math.fsum(b for _, b in r))) for g, r in both.items()}
-        return replace(self, shares=shares, ranges=ends, noise=noise, errors=errors)
+        return replace(whole, ranges=ends)
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:

@@ -54,7 +54,9 @@ class Weights:
 
         Args:
             shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
-                beside these or alone, are bounds of the figures.
+                beside these or alone, are bounds of the figures; `standard_error` is their own error, and share_1 to
+                share_80 (or count_1 to count_80) are the figures by each replicate weight, of which means that are
+                weighted by the shares have a design-based interval: see `Estimate.estimates`.
             citation: Where they were published.
             records: The number of records in which they were counted, where they come from a sample: their sampling
                 error then enters the comparison with what was measured. Unknown, they are taken for exact there.
@@ -146,7 +148,7 @@ class Weights:
 
         Strata that the schema's rules forbid have the share 0.
         """
-        found = self.given.resolve(strata, schema)
+        found = replace(self.given.resolve(strata, schema), cited=self.citation)
         if schema is not None:
             found = found.without(impossible(schema, strata))
         return replace(found, of_rows=True) if self.of_rows else found

@@ -2,7 +2,8 @@
 
 A line names a level of each of the strata's columns, or a merge by its name, and gives its `share` or its
 `count`; `low` and `high`, beside it or instead of it, are bounds of the figure, and `standard_error`, beside it, is the
-figure's own sampling error.
+figure's own sampling error. `share_1` to `share_80`, or `count_1` to `count_80`, are the figure by each replicate
+weight of the survey that it was counted in.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from stratsynth.files.records import level, records
 from stratsynth.schema import Schema
 from stratsynth.schema.figures import figure
 from stratsynth.strata import Cell, Stratum
+from stratsynth.weights.design import BY_ERRORS, BY_REPLICATES, REPLICATES, standard_errors
 from stratsynth.weights.source import Basis, Range, Resolved
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 TOLERANCE = 1e-3
 """Largest distance of the shares' sum from 1, as in rounded tables; they are then scaled to 1, and pages state it."""
@@ -35,6 +39,8 @@ RENAME = (
     "A column of the strata that has one of these names, or low or high, is taken for a figure: rename it in the data "
     "and the schema."
 )
+REPLICATE = {name: tuple(f"{name}_{i}" for i in range(1, REPLICATES + 1)) for name in ("share", "count")}
+"""Columns of the figures by each replicate weight, as `census shares` and `weights shares` write them."""
 LARGEST = 1e15
 """Largest count of a table: sums of larger figures would not be exact."""
 
@@ -51,6 +57,8 @@ class Row:
     high: float | None = None
     error: float | None = field(default=None, metadata={"digest": False})
     """Standard error of the figure; None if it is not given."""
+    replicates: tuple[float, ...] = field(default=(), repr=False, metadata={"digest": False})
+    """The figure by each replicate weight; empty if these are not given."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,12 @@ class ShareTable(Basis):
     """The file or frame that it was read from, compared with the private table; no part of the figures."""
     records: int | None = field(default=None, metadata={"digest": False})
     """Number of records in which the figures were counted, if stated; no part of the figures either."""
+
+    @property
+    def design(self) -> str:
+        """Method by which the table states its own survey's error, for certificates; empty if it does not."""
+        first = self.rows[0]
+        return BY_REPLICATES if first.replicates else "" if first.error is None else BY_ERRORS
 
     @classmethod
     def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
@@ -101,11 +115,15 @@ class ShareTable(Basis):
             raise WeightsError(f"weights: the shares add up to {total:.6g}, not 1 (at most {TOLERANCE:g} off).")
         shares = {s: value / total for s, value in sums.items()}
         errors = {s: math.hypot(*(row.error or 0.0 for row in rows)) / total for s, rows in found.items()}
+        replicates = _replicates(found.values()) if self.rows[0].replicates else None
+        if replicates is not None and self.rows[0].error is None:
+            errors = dict(zip(shares, standard_errors(replicates, [*shares.values()]).tolist(), strict=True))
         return Resolved(
             shares,
             1.0 if self.counted else total,
             _ranges(lows, highs, total) if bounded else None,
-            errors=errors if self.rows[0].error is not None else None,
+            errors=errors if self.design else None,
+            replicates=replicates,
             counted_in=self.records,
         )
 
@@ -123,7 +141,7 @@ def match(
     Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
     """
     columns = strata[0].columns
-    taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
+    taken = [column for column in columns if (is_figure(column) if figure == "share" else column == figure)]
     if taken:
         raise WeightsError(
             f"{what}: the column {taken[0]} of the strata has the name of a figure of the table; rename it in the data "
@@ -168,6 +186,16 @@ def called(items: Sequence[tuple[str, str]]) -> str:
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
+def is_figure(column: str) -> bool:
+    """True if a column of this name holds figures, and no levels of groups."""
+    return column in FIGURES or is_replicate(column)
+
+
+def is_replicate(column: str) -> bool:
+    """True if a column of this name holds figures by one replicate weight."""
+    return any(column in names for names in REPLICATE.values())
+
+
 def figure_of(value: Any, line: int, what: str) -> float:
     """Return a table's value as a number; WeightsError, with `what` and `line`, unless it is from 0 to LARGEST."""
     number = figure(value)
@@ -191,11 +219,30 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
     return {s: (lows[s] / total, min(1.0, highs[s] / total)) for s in lows}
 
 
+def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
+    """Return the groups' shares by each replicate weight, an array (groups, replicates) whose columns add up to 1."""
+    import numpy as np
+
+    sums = np.array([np.sum([row.replicates for row in rows], axis=0) for rows in groups])
+    total = sums.sum(axis=0)
+    if not (total > 0).all():
+        raise WeightsError("weights: the figures by some replicate weight do not add up to more than 0.")
+    found: NDArray[np.float64] = sums / total
+    return found
+
+
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of figures in a table's `record`: `share` or `count`, with bounds or none, or bounds alone."""
     have = tuple(name for name in FIGURES if name in record and name != ERROR)
     if ERROR in record and not {"share", "count"}.intersection(have):
         raise WeightsError(f"weights: {ERROR} goes beside `share` or `count`. {RENAME}")
+    for name, columns in REPLICATE.items():
+        there = [column for column in columns if column in record]
+        if there and (name not in have or len(there) < REPLICATES):
+            raise WeightsError(
+                f"weights: {there[0]} is a figure by a replicate weight: all of {columns[0]} to {columns[-1]} go "
+                f"beside `{name}`. {RENAME}"
+            )
     if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
         return have
     if "share" in have and "count" in have:
@@ -215,4 +262,8 @@ def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
         if not low <= middle <= high or (high > 1 and "count" not in figures):
             raise WeightsError(f"weights: line {line} is not ordered: low, {figures[0]}, high, with shares up to 1.")
     error = figure_of(record[ERROR], line, f"weights: the {ERROR}") if ERROR in record else None
-    return Row(tuple((str(k), level(v)) for k, v in record.items() if k not in FIGURES), value, low, high, error)
+    replicates = tuple(figure(record[name]) for name in REPLICATE.get(figures[0], ()) if name in record)
+    if not all(abs(number) <= LARGEST for number in replicates):
+        raise WeightsError(f"weights: line {line} has a figure by a replicate weight that is no number.")
+    items = tuple((str(k), level(v)) for k, v in record.items() if not is_figure(str(k)))
+    return Row(items, value, low, high, error, replicates)

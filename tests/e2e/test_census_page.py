@@ -71,7 +71,7 @@ def test_the_commands_run_in_order(capsys, last):
             assert f"A fit would lose 0 of {PEOPLE:,} records (0 %)" in said.out
             assert "0 of them broken" in said.out
         if command.startswith("check"):
-            assert "None of 12 checks fails" in said.out
+            assert "None of 13 checks fails" in said.out
         if command.startswith("certificate"):
             assert "OCCP: counted in 27 groups of its 530 codes" in " ".join(said.out.split())
     occupations = set(acs.schema(["OCCP"], year=2024).levels("OCCP"))

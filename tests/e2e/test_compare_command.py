@@ -98,6 +98,25 @@ def test_a_single_setting_has_its_scores_and_nothing_to_compare_with(recipe):
     assert len(pd.read_parquet(recipe.parent / "out" / "paired.parquet")) == 0
 
 
+def test_rows_follow_the_measured_sizes_where_the_recipe_says_so(recipe):
+    """A tenth of the people are of SEX 2 by the shares, and half of them by the noisy counts."""
+    small.edit(recipe, COMPARE, '[compare]\nstratifications = [["SEX"]]\nseeds = 1\nepsilons = [20]\nk = 1\n')
+    (recipe.parent / "shares.csv").write_text("SEX,GROUP,share\n1,a,0.9\n1,b,0\n2,a,0.1\n2,b,0\n", encoding="utf-8")
+    found = {}
+    for groups in ("declared", "measured"):
+        small.edit(recipe, "rows = 50", f'rows = 2000\ngroups = "{groups}"') if not found else small.edit(
+            recipe, '"declared"', '"measured"'
+        )
+        frame = evaluation.compare(recipe, recipe.parent / groups)
+        errors = frame[(frame["metric"] == "clique_error") & (frame["clique"] == "SEX")]
+        found[groups] = float(errors[errors["mechanism"] == "independent"]["value"].iloc[0])
+        assert json.loads((recipe.parent / groups / "comparison.json").read_text())["groups"] == groups
+        said = f"by its {groups} {'share' if groups == 'declared' else 'size'}"
+        assert said in (recipe.parent / groups / "report.html").read_text(encoding="utf-8")
+    assert found["declared"] > 0.35
+    assert found["measured"] < 0.1
+
+
 def test_the_grid_is_one_tidy_frame_with_differences_and_a_summary(recipe):
     small.people(60).to_csv("others.csv", index=False)
     small.edit(recipe, "k = 2", 'k = 2\nholdout = "others.csv"\ntarget = "WORK"\npositive = ["yes"]')

@@ -36,8 +36,10 @@ def test_a_release_draws_the_rows_that_it_drew(name):
 def test_a_release_of_estimates_says_what_it_said():
     found = ss.Release.load(GOLDEN / "clipped_mean").estimates()
     wanted = pd.DataFrame(EXPECTED["clipped_mean"])
-    assert list(found.columns) == list(wanted.columns)
-    pd.testing.assert_frame_equal(found, wanted, check_dtype=False, rtol=1e-9)
+    assert list(found.columns) == [*wanted.columns, "design", "design_lower", "design_upper", "design_by"]
+    pd.testing.assert_frame_equal(found[wanted.columns], wanted, check_dtype=False, rtol=1e-9)
+    assert found[["design", "design_lower", "design_upper"]].isna().to_numpy().all(), "which it did not state"
+    assert set(found["design_by"]) == {""}
 
 
 @pytest.mark.parametrize("name", EXPECTED)

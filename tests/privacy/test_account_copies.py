@@ -94,18 +94,32 @@ def test_other_data_have_an_account_of_their_own(how, data):
 
 def test_a_copy_is_not_public(data):
     copy = data.with_name("others.csv")
+    schema = data.with_name("schema.toml")
+    BINNED.write_toml(schema)
     FRAME.to_csv(copy, index=False)
     for act in (
         lambda: opened(copy, None, public=True),
         lambda: ss.Prior.public(copy, citation=CITATION),
         lambda: ss.PublishedTable(copy, CITATION),
-        lambda: write_totals(copy, data, ["G"], None, data.with_name("shares.csv")),
+        lambda: write_totals(copy, schema, ["G"], None, data.with_name("shares.csv")),
         lambda: shares(copy, ["SEX"], year=2023),
     ):
         with pytest.raises(UsageError, match=r"others\.csv has the rows of people\.parquet, which has an account"):
             act()
     FRAME[1:].to_csv(copy, index=False)
     opened(copy, None, public=True)
+
+
+def test_totals_are_not_written_of_a_copy_with_columns_beside(data):
+    """By the schema that counts them, whatever other columns the copy has; without one of its columns there is none."""
+    copy, schema, out = data.with_name("others.csv"), data.with_name("schema.toml"), data.with_name("shares.csv")
+    BINNED.write_toml(schema)
+    FRAME.assign(MORE=range(ROWS)).to_csv(copy, index=False)
+    with pytest.raises(UsageError, match=r"others\.csv has the rows of people\.parquet, which has an account"):
+        write_totals(copy, schema, ["G"], None, out)
+    assert not out.exists()
+    FRAME.drop(columns="AGE").to_csv(copy, index=False)
+    assert write_totals(copy, schema, ["G"], None, out)[1] == BINNED.size("G")
 
 
 def test_a_versions_rows_are_noted_and_the_old_ones_kept(data):

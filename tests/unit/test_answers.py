@@ -27,6 +27,7 @@ from stratsynth.release.opening import open_answers
 from stratsynth.schema import Unit
 
 FIGURES = ["estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "above", "model", "note"]
+FIGURES += ["design_low", "design_high"]
 
 
 @pytest.fixture(scope="module")

@@ -30,14 +30,14 @@ def test_a_sound_recipe_passes_and_nothing_is_written(recipe, capsys):
     assert cli.run(["check", str(recipe)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert out.startswith(
-        "INTERNAL: computed from the data without a charge; not for publication. None of 12 checks fails"
+        "INTERNAL: computed from the data without a charge; not for publication. None of 13 checks fails"
     )
     for said in ("recipe.toml is valid", "people.csv: 100 records", "A fit would lose 0 of 100 records", "0 spent"):
         assert said in out
     assert "Nothing was charged or written" in out
     assert cli.run(["check", str(recipe), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["INTERNAL"], found["ok"], len(found["checks"])) == (True, True, 12)
+    assert (found["INTERNAL"], found["ok"], len(found["checks"])) == (True, True, 13)
     assert small.tree(recipe.parent) == before
     assert "INTERNAL" in ss.check(ss.Recipe.read(recipe))._repr_html_()
 

@@ -212,3 +212,18 @@ def test_weights_without_strata_go_to_what_takes_them_and_others_are_fitted_with
     assert isinstance(hows[0], Weighted)
     assert hows[0].mechanism == Independent()
     assert hows[1:] == others
+
+
+def test_rows_of_settings_with_strata_follow_what_the_release_would(recipe):
+    """Without strata, or for a predictor, there are no groups whose rows could follow measured sizes."""
+    assert {grid(recipe).options(cell).groups for cell in grid(recipe).cells()} == {"declared"}
+    small.edit(recipe, "seed = 7", 'seed = 7\ngroups = "measured"')
+    split = Stratified(Independent(), ["SEX"], small.even(small.SCHEMA, "SEX"))
+    own = {"own": split, "fermi": DPFermi(target="WORK", groups=["SEX"])}
+    found = replace(grid(recipe), mechanisms={**grid(recipe).mechanisms, **own})
+    assert {(cell.mechanism, cell.stratification, found.options(cell).groups) for cell in found.cells()} == {
+        ("independent", "vanilla", "declared"),
+        ("independent", "SEX x GROUP", "measured"),
+        ("own", "SEX", "measured"),
+        ("fermi", "direct", "declared"),
+    }

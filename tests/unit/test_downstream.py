@@ -99,6 +99,9 @@ def test_the_rows_that_were_fitted_are_no_hold_out():
     [
         ({"target": "Z"}, "'Z'"),
         ({"target": "L"}, "positive"),
+        ({"target": pd.DataFrame({"L": [1]})}, "target must be the name"),
+        ({"target": "L", "positive": pd.DataFrame({"L": [1]})}, "positive must be a level"),
+        ({"target": "X", "above": np.zeros(2)}, "above must be a finite number"),
         ({"target": "L", "positive": "4"}, "'4'"),
         ({"target": "L", "above": 2.0}, "positive"),
         ({"target": "X", "positive": "1"}, "above"),

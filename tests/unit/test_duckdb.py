@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -30,6 +31,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Unit
 from stratsynth.schema.encoding import check_source
 from stratsynth.testing.record import identical
+from stratsynth.weights.totals import write_totals
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed; scripts/test --with duckdb installs it")
 pytestmark = pytest.mark.duckdb
@@ -601,3 +603,20 @@ def test_the_command_reads_a_database(tmp_path):
     assert "does more than choose" in complaint(stratsynth("fit", recipe, "-o", "again", cwd=tmp_path), 2)
     small.edit(recipe, 'query = "SELECT * FROM people LIMIT 9"', "")
     assert "either table" in complaint(stratsynth("plan", recipe, cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize("asked", [{"table": "people"}, {"query": "SELECT * FROM people"}], ids=["table", "query"])
+def test_totals_are_not_written_of_a_copy_of_rows_that_have_an_account(tmp_path, asked):
+    """Shares of the private rows would be their exact counts, whatever database they were copied into."""
+    frame = pd.concat([small.people(), small.people().assign(AGE=3)]).astype(str)
+    frame.to_csv(tmp_path / "private.csv", index=False)
+    table = ss.open_table(tmp_path / "private.csv", schema=SCHEMA, declared_size=200, ledger=tmp_path / "p.ledger")
+    ss.fit("independent", table, BUDGET)
+    SCHEMA.write_toml(tmp_path / "schema.toml")
+    path, out = written(tmp_path, frame[::-1]), tmp_path / "shares.csv"
+    with pytest.raises(UsageError, match=r"people\.duckdb has the rows of private\.csv, which has an account"):
+        write_totals(path, tmp_path / "schema.toml", ["SEX"], None, out, **asked)
+    assert not out.exists()
+    path.unlink()
+    other = written(tmp_path, small.people(90).astype(str))
+    assert write_totals(other, tmp_path / "schema.toml", ["SEX"], None, out, **asked) == (90, 2)

@@ -52,6 +52,7 @@ def figures(**given):
         "weighting": 0.0,
         "low": 0.0,
         "high": 100.0,
+        "design": math.nan,
     }
     return Figures(**{key: np.atleast_1d(np.array(v, dtype=float)) for key, v in (usual | given).items()})
 

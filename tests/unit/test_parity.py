@@ -206,7 +206,16 @@ def test_a_gap_without_groups_to_compare_has_no_score():
 
 @pytest.mark.parametrize(
     "asked",
-    [{"by": None}, {"statistic": "medians"}, {"strata": "max"}, {"omega": -1.0}, {"tau": -1.0}, {"columns": []}],
+    [
+        {"by": None},
+        {"statistic": "medians"},
+        {"statistic": np.zeros(2)},
+        {"strata": "max"},
+        {"strata": pd.DataFrame({"SEX": ["1"]})},
+        {"omega": -1.0},
+        {"tau": -1.0},
+        {"columns": []},
+    ],
 )
 def test_what_cannot_be_asked_is_refused(asked):
     with pytest.raises(StratsynthError):

@@ -161,6 +161,16 @@ def test_standard_errors_and_sums():
     assert Known(("A",), np.array([0.5, 0.5])).variance(("A",), 1_000) == pytest.approx(250)
 
 
+def test_shares_with_their_errors_and_replicates_serve_as_a_published_table():
+    """As `census shares` writes them where the file has replicate weights."""
+    shares = counted(["A"]).assign(share=[0.2, 0.3, 0.5]).drop(columns="count")
+    plain = Prior.tables([PublishedTable(shares.assign(error=0.01), CITATION)]).in_schema(SCHEMA)
+    written = shares.assign(standard_error=0.01, **{f"share_{i}": 0.3 for i in range(1, 81)})
+    assert Prior.tables([PublishedTable(written, CITATION)]).in_schema(SCHEMA).stated == plain.stated
+    with pytest.raises(StratsynthError, match="a column share_1, which is none of the schema"):
+        Prior.tables([PublishedTable(shares.assign(share_1=0.3), CITATION)]).in_schema(SCHEMA)
+
+
 def test_codes_and_names_are_mapped():
     frame = counted(["A"]).rename(columns={"A": "Alpha"}).replace({"Alpha": {"0": "none"}})
     frame = pd.concat([frame, pd.DataFrame({"Alpha": ["abroad"], "count": [50]})])

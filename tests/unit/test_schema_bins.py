@@ -142,7 +142,7 @@ def test_numbers_lie_in_a_bin_by_its_shape(integer, lower, upper):
     assert drawn(even, even.all_levels[0], 40_000).mean() == pytest.approx((lower + upper) / 2, rel=0.05)
 
 
-@pytest.mark.parametrize("shape", ["even", "log"])
+@pytest.mark.parametrize("shape", ["even", "log", "smooth"])
 def test_decimals_stay_in_their_bin(shape):
     column = Numeric(lower=0.05, upper=10, edges=(0, 0.125, 0.13, 2.5, 10), digits=1, shape=shape)
     assert set(drawn(column, "[0,0.125)")) == {0.1}

@@ -58,7 +58,7 @@ def test_what_a_draft_guesses():
     columns = schema.columns
     assert columns["few"] == Categorical(levels=("0", "1", "2")), "declared as text"
     assert columns["int"] == Categorical(levels=tuple("0123456789"), dtype="int64")
-    assert columns["age"] == Numeric(lower=10, upper=95, integer=True)
+    assert columns["age"] == Numeric(lower=10, upper=95, integer=True, shape="smooth")
     assert columns["money"].not_applicable == "N"
     assert columns["money"].integer
     assert columns["real"] == Numeric(lower=0, upper=0.2, missing=True, digits=3)

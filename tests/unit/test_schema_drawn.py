@@ -2,6 +2,7 @@
 
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 from stratsynth import Numeric, Schema, Temporal
@@ -84,7 +85,8 @@ def test_keys_that_make_no_law_are_refused(keys, message):
 
 
 @pytest.mark.parametrize(
-    "keys", [{"shape": "pareto"}, {"clip": 10}, {"heaps": (7,)}, {"round": ((0, 7),)}, {"tail": (2, 6)}]
+    "keys",
+    [{"shape": "pareto"}, {"clip": 10}, {"clip": np.zeros(0)}, {"heaps": (7,)}, {"round": ((0, 7),)}, {"tail": (2, 6)}],
 )
 @pytest.mark.parametrize("kind", ["date", "duration"])
 def test_dates_and_durations_have_no_keys_of_amounts(kind, keys):

@@ -171,3 +171,14 @@ def test_a_unit_of_several_rows_is_named_in_the_call():
     for wrong, words in (("SUBJECT", "must be Unit"), (ss.Unit(column="SUBJECT", max_rows=5), "another unit")):
         with pytest.raises(StratsynthError, match=words):
             ss.synthesize(frame, unit=wrong, **settings | {"schema": release.model.schema})
+
+
+def test_rows_by_measured_sizes_are_asked_for_in_the_call():
+    shares = small.shares_frame().assign(share=[0.1, 0.2, 0.3, 0.4])
+    settings = {"schema": small.SCHEMA, "by": ["SEX", "GROUP"], "declared_size": 600, "mechanism": "independent"}
+    weights = ss.Weights.public(shares, citation="a yearbook")
+    release = ss.synthesize(small.people(600), epsilon=4, weights=weights, groups="measured", **settings)
+    assert release.statement.weights.groups == "measured"
+    assert (release.sample(4000, seed=1)["GROUP"] == "a").mean() == pytest.approx(2 / 3, abs=0.05)
+    with pytest.raises(StratsynthError, match='groups must be "declared" or "measured"'):
+        ss.synthesize(small.people(), epsilon=1, schema=small.SCHEMA, groups="counted")

@@ -13,7 +13,7 @@ import tomli_w
 
 import stratsynth as ss
 from helpers import small
-from stratsynth.adapters import AIM, MST, CoinPress, External, Pooled
+from stratsynth.adapters import AIM, MST, CoinPress, DPFermi, External, Pooled
 from stratsynth.errors import StratsynthError
 from stratsynth.evaluation import workload_error
 from stratsynth.evaluation.comparisons.grid import Grid
@@ -50,6 +50,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a class in strata": (lambda: ss.Stratified(MST, ["SEX"], WEIGHTS), "write MST()"),
     "a class of means in strata": (lambda: ss.Stratified(CoinPress, ["SEX"], WEIGHTS), "write CoinPress()"),
     "a class that is pooled": (lambda: Pooled(base=MST, by=["SEX"], weights=WEIGHTS), "the base is AIM or MST"),
+    "an array as a network": (
+        lambda: DPFermi(target="WORK", groups=["SEX"], network=np.array(["mlp", "conv"])),
+        'network is "mlp" or "conv"',
+    ),
     "no schema": (lambda: ss.open_table(PEOPLE, schema=None), "Schema.draft(data)"),
     "a table of levels": (lambda: ss.open_table(PEOPLE, schema={"SEX": ["1"]}), "Schema.draft(data)"),
     "a table of columns": (lambda: ss.open_table({"SEX": ["1"]}, schema=small.SCHEMA), "pandas.DataFrame(data)"),

@@ -25,6 +25,8 @@ class Checked:
     """Findings from the names of its columns."""
     found: Check | None = None
     """Numbers of values that do not fit the schema; None if columns are missing, as the file was not read then."""
+    lists: tuple[str, ...] = ()
+    """Questions about lists of codes that were given to the schema and look as if they were read off the records."""
 
     @property
     def rules(self) -> tuple[tuple[str, int], ...]:
@@ -55,6 +57,7 @@ class Checked:
             return "\n".join(lines)
         lines += [self.found.loss.words, *self._unknown(), *self._people()]
         lines += broken_lines(self.rules, self.rows)
+        lines += self.lists
         return "\n".join(lines)
 
     def _unknown(self) -> list[str]:
@@ -86,10 +89,12 @@ def check(data: Data, schema: Schema, year: int) -> Checked:
         year: Assumed survey year.
     """
     from stratsynth.data.draft import check as checked
+    from stratsynth.data.held_codes import held_codes
     from stratsynth.data.sources import open_source
 
     source = open_source(data)
     verdict = judge(source.columns(), (*schema.names, *schema.beside), check_year(year))
     if verdict.missing:
         return Checked(verdict)
-    return Checked(verdict, checked(schema, source))
+    asked = [str(each) for each in held_codes(source, schema) if each.suspicious]
+    return Checked(verdict, checked(schema, source), tuple(asked))

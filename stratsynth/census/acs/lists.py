@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from stratsynth.census.acs.catalogue import Entry, code_lists, state_of
@@ -30,6 +32,8 @@ class Listed:
     """Source of the list."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """Code -> its group, if the table names groups."""
+    listed: str | None = None
+    """Origin as certificates state it, if the list was given as a table: its file and citation."""
 
 
 def check_cited(given: Mapping[str, Any], citation: str) -> str:
@@ -120,13 +124,19 @@ def _from_table(name: str, given: Any, digits: int, state: str | None, citation:
     codes, groups = dict[str, str](), dict[str, str]()
     for line in lines:
         code = _padded(level(line[key]), digits)
+        if code in codes and key != "PUMA5CE":  # of an area there are several tracts
+            raise UsageError(
+                f"census: the table of codes of {name} has a code in several lines, as records of persons have; a list "
+                "has each code once. Give the list that was published, and never codes that were read off records."
+            )
         codes.setdefault(code, str(line.get("label") or ""))
         if line.get("group"):
             groups[code] = str(line["group"])
     if groups and len(groups) < len(codes):
         raise UsageError(f"census: the table of codes of {name} names a group for some codes and not for others.")
     codes = dict(sorted(codes.items()))
-    return Listed(codes, citation, groups)
+    what = Path(given).name if isinstance(given, str | PathLike) else "a frame"
+    return Listed(codes, citation, groups, f"a code list from {what}, cited as {citation}")
 
 
 def _padded(code: str, digits: int) -> str:
@@ -150,6 +160,7 @@ def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str
         groupings=tuple(useful),
         shares=shares,
         source=source if shares else None,
+        listed=found.listed,
     )
 
 

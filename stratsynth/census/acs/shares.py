@@ -2,7 +2,8 @@
 
 Where the file has the 80 replicate weights PWGTP1 to PWGTP80, each share has its standard error by successive
 differences, as the Bureau computes it: the root of 4/80 times the sum of squared differences of the replicates'
-shares from the share.
+shares from the share. The replicates' shares are written beside it, for the design error of means that are weighted by
+the shares.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from stratsynth.checks import path as given_path
 from stratsynth.errors import UsageError
 from stratsynth.inputs import check_citation
 from stratsynth.schema import Numeric, Schema
+from stratsynth.weights.design import MOST_REPLICATED, standard_errors
+from stratsynth.weights.replicates import replicate_weights
+from stratsynth.weights.table import REPLICATE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +36,6 @@ if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows
     from stratsynth.weights.table import Tabular
 
-REPLICATES = 80
-"""Number of replicate weights of the survey."""
 SMOOTH = 0.5
 """Pseudo-count added to every group, in records of average weight: a group that the file lacks is rare, not
 impossible."""
@@ -45,7 +47,8 @@ class Shares:
 
     frame: pd.DataFrame
     """The columns, and `share`; a line for every declared group. With replicate weights also `standard_error`, which of
-    a group without a record is the share of one record of average weight."""
+    a group without a record is the share of one record of average weight; and, of 2,000 groups at most, `share_1` to
+    `share_80`, the shares by each replicate weight."""
     citation: str
     """Place of publication of the figures, and their computation."""
     rows: int
@@ -56,6 +59,15 @@ class Shares:
     """Survey year of the file."""
     effective: int
     """Number of records of equal weight with the sampling error of these, in whole (Kish): (sum w)^2 / sum w^2."""
+
+    @property
+    def design(self) -> str:
+        """Words on the columns that state the error of the survey's design."""
+        if "standard_error" not in self.frame:
+            return "not known, as the file has no replicate weights"
+        if REPLICATE["share"][0] not in self.frame:
+            return f"standard errors alone, as there are more than {MOST_REPLICATED:,} groups"
+        return "standard errors, and the shares by 80 replicate weights"
 
 
 def shares(
@@ -123,9 +135,12 @@ def shares(
     levels = zip(*product(*(own.levels(name) for name in own.names)), strict=True)
     columns: dict[str, Any] = {name: list(each) for name, each in zip(own.names, levels, strict=True)}
     frame = pd.DataFrame({**columns, "share": found})
-    errors = None if weight is None else _standard_errors(file, weight, cells, found, smooth)
-    if errors is not None:
+    replicated = None if weight is None else _replicates(file, weight, cells, len(found), smooth)
+    if replicated is not None:
+        errors = standard_errors(replicated, found)
         frame["standard_error"] = np.where(counts > 0, errors, weights.mean() / weights.sum())
+        if len(found) <= MOST_REPLICATED:
+            frame = frame.join(pd.DataFrame(replicated, columns=list(REPLICATE["share"])))
     cited = _citation(known, year, weight, smooth, origin, state, coded.size)
     effective = int(weights.sum() ** 2 / (weights**2).sum())
     return Shares(frame, cited, coded.size, int((counts == 0).sum()), year, effective)
@@ -144,27 +159,17 @@ def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], 
     return found
 
 
-def _standard_errors(
-    file: Source, weight: str, cells: NDArray[np.intp], found: NDArray[np.float64], smooth: float
+def _replicates(
+    file: Source, weight: str, cells: NDArray[np.intp], groups: int, smooth: float
 ) -> NDArray[np.float64] | None:
-    """Return standard errors of the groups' shares `found`, `cells` being records' groups, by replicate weights.
+    """Return the shares of `groups` by the file's replicate weights, an array (groups, replicates); None without all.
 
-    None if the file has not all replicate weights. `smooth` is as for the shares.
+    `cells` are records' groups; `weight` and `smooth` are as for the shares.
     """
-    from stratsynth.schema import values
-
-    names = [f"{weight}{i}" for i in range(1, REPLICATES + 1)]
-    if not set(names) <= set(file.columns()):
+    sums = replicate_weights(file, weight)
+    if sums is None:
         return None
-    number, squares = Numeric(lower=-99_999, upper=99_999, bins=1), np.zeros(len(found))
-    table = file.read(names)
-    for name in names:
-        weights, _ = values.floats(number, table.column(name))
-        if not np.isfinite(weights).all() or not weights.sum() > 0:
-            raise UsageError(f"census: some records have no replicate weight in the column {name}.")
-        squares += (_shares(cells, len(found), weights, smooth) - found) ** 2
-    errors: NDArray[np.float64] = np.sqrt(4 / REPLICATES * squares)
-    return errors
+    return np.stack([_shares(cells, groups, weights, smooth) for weights in sums], axis=1)
 
 
 def _strange(schema: Schema, table: Any) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stratsynth.census.acs.catalogue import code_lists
+from stratsynth.data.overlap import check_public_inputs
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
 from stratsynth.inputs import check_citation
 from stratsynth.schema.figures import figure
+from stratsynth.weights.table import is_figure
 
 if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
@@ -25,13 +27,15 @@ def within_codes(tables: Sequence[Tabular], citation: str, names: Sequence[str])
         raise UsageError("census: shares of codes need a citation that says where they were published.")
     if citation:
         check_citation("census", citation)
+    check_public_inputs(declared=tables)
     found: dict[str, dict[str, float]] = {}
     for table in tables:
         lines = records("census: shares of codes", table)
-        [name, *more] = [key for key in lines[0] if key != "share"] or [""]
+        [name, *more] = [key for key in lines[0] if not is_figure(key)] or [""]
         if more or "share" not in lines[0] or name not in names or name not in code_lists():
             raise UsageError(
-                "census: shares of codes are a table of two columns: one code list of the schema, and `share`."
+                "census: shares of codes are a table of one code list of the schema, and `share`, as `census shares` "
+                "writes it."
             )
         digits = code_lists()[name].digits
         own = found.setdefault(name, {})

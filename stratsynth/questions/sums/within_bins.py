@@ -23,7 +23,7 @@ from stratsynth.questions.base import is_plain_tuple
 from stratsynth.questions.sums.base import Block, Norm, Sum, check_norm
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.schema import Numeric
-from stratsynth.schema.bins import EVEN
+from stratsynth.schema.bins import LINEAR
 from stratsynth.schema.transforms import exact_log
 
 if TYPE_CHECKING:
@@ -106,6 +106,6 @@ def place_units(column: Numeric, numbers: Floats, bins: NDArray[np.int64]) -> In
 
 def _drawn(column: Numeric, x: Floats) -> Floats:
     """Return numbers on the scale on which the column's shape is even: themselves, or sign(x) log(1 + |x| / unit)."""
-    if column.shape == EVEN:
+    if column.shape in LINEAR:
         return x
     return np.copysign(exact_log(np.abs(x) / float(column.transform_unit) + 1.0), x)

@@ -10,6 +10,7 @@ from typing import Any
 
 from stratsynth.certificate import BenchmarkStated, Certificate, FirstQuestionStated, Title
 from stratsynth.errors import ReleaseError
+from stratsynth.mechanisms.banding import in_words
 from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
@@ -240,6 +241,8 @@ def weights(certificate: Certificate) -> str:
     scaled = "" if total is None or f"{total:.6g}" == "1" else f"; scaled from a sum of {total:.6g}"
     source = source_of(found.source)
     said = f"{(found.source if source is None else source.words).capitalize()}: {found.citation}{worst}{scaled}"
+    if found.design:
+        said += f"; the error of their survey's design is known, by {found.design}"
     if found.by:  # groups that are no strata
         said += f"; nothing was spent on the shares of {' x '.join(found.by)}, and rows are drawn by them"
     return said
@@ -360,7 +363,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
 
 
 def made_facts(certificate: Certificate) -> Iterator[Fact]:
-    """Yield (caption, text) pairs on how a certificate was made: mechanism, charges, account, schema, code lists."""
+    """Yield (caption, text) pairs on how a certificate was made: mechanism, charges, account, schema, lists, bands."""
     yield "Mechanism", mechanism(certificate)
     kinds = Counter[str]()
     for charge in certificate.charges:
@@ -374,6 +377,7 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     reviewed = f", reviewed by {schema.reviewed_by}" if schema.reviewed_by else ""
     yield "Schema", f"Its stated source: {schema.origin}{reviewed}. sha256 {schema.sha256}"
     yield from (("Code list", f"{described(each.to_dict())}.") for each in certificate.code_lists)
+    yield from (("Bands", f"{in_words(each.to_dict())}.") for each in certificate.bands)
     if certificate.sums is not None:
         yield "Clipped sums", sums_line(certificate.sums)
     yield from (("Within bins", inside_line(each)) for each in certificate.inside)
