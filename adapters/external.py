@@ -104,7 +104,10 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Program that gives the synthesizer all rows for `allot`; returns its rows as a model; refuses others."""
+        """Program on public facts that gives the synthesizer all rows, for `allot`; returns a model of what it made.
+
+        Refused are results without all columns, or of columns of unequal lengths.
+        """
         schema, budget = public.schema, replace(allot.promise.plain, epsilon=allot.amount)
         frame = yield from raw(self._claim(budget))
         number = self.rows or max(1, public.size or 0)  # a stratum without people still needs a row to draw from
@@ -134,7 +137,10 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Return the function's `rows` rows for `frame` and budget, {column: level numbers}; values drawn by `rng`."""
+        """Return a mapping from column to level numbers: `rows` rows, made by the function from `frame`, level numbers.
+
+        It gets the schema's sizes, or values drawn by `rng`, and the budget's epsilon and delta.
+        """
         if self.values:
             facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
             return plainly(self.synthesizer, schema, frame, facts, rng)
@@ -148,9 +154,10 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Call `function` on `frame`'s values, decoded by `rng`, and keywords `facts`; return its rows' level numbers.
+    """Call `function` on the values of `frame`, level numbers of a schema; return its rows: column -> level numbers.
 
-    A result that is no frame, or lacks a column, is refused (TypeError).
+    Values are drawn by `rng`; it gets those keywords of `facts` that it takes. A result that is no frame, or lacks a
+    column, is refused (TypeError).
     """
     import pyarrow as pa
 
@@ -174,7 +181,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Return a model that draws from rows, `codes` of the schema's columns.
+        """Return a model that draws from these rows: `codes`, arrays of level numbers by column of the schema.
 
         Refuse other columns, and columns of unequal lengths.
         """
@@ -201,7 +208,10 @@ class Drawn(TableModel):
         return float(kept.mean()) if kept.size else 0.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` of the table's rows, by `rng`, that meet `where`: without replacement if there are as many."""
+        """Return `n` of the table's rows, codes by column, drawn by `rng`, that meet `where`, column -> level numbers.
+
+        Drawn without replacement if there are as many.
+        """
         rows = np.flatnonzero(self._match(where or {}))
         if n and not rows.size:
             raise MechanismError("no row can meet this condition: the drawn table has none.")
@@ -214,7 +224,10 @@ class Drawn(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """Return the model, in a schema, of a stored state; refuse (ReleaseError) a damaged table."""
+        """Return the model, in a schema, of a stored state: level numbers by column.
+
+        ReleaseError for a damaged table.
+        """
         try:
             return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
         except (MechanismError, LookupError) as error:

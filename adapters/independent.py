@@ -48,14 +48,20 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program for `allot` that asks all one-way tables and returns their model; of a prior, rows reweighted."""
+        """Program on public facts, for `allot`: asks all one-way tables, returns their model.
+
+        Of a prior, rows reweighted.
+        """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program that runs the steps for `allot` without a prior and returns their model; its fit counts as work."""
+        """Program on public facts that runs the steps for `allot` without a prior and returns their model.
+
+        Its fit counts as work.
+        """
         model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
             yield from work(LEFT_OUT, None)
@@ -88,9 +94,9 @@ class Product(TableModel):
         return float(np.prod([self.probabilities[c][sorted(codes)].sum() for c, codes in where.items()]))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, drawn by `rng` independently among the levels in `where`.
+        """Return `n` rows, codes by column, drawn by `rng` independently among levels `where` (column -> numbers).
 
-        Refuse a condition of probability 0.
+        Refuse a condition of probability 0; None is no condition.
         """
         rows: Codes = {}
         for column in self.schema.names:
@@ -108,7 +114,7 @@ class Product(TableModel):
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
+        """Return the model of rows whose columns in `levels` have one of these numbers, as one in columns of `schema`.
 
         A column whose levels have probability 0 is uniform on them.
         """
@@ -121,7 +127,10 @@ class Product(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Product]:
-        """Return `times` models of `rows` x this model's tables (clique, sigma) plus noise by `rng` of scale sigma."""
+        """Return a list of `times` models, each fitted to this one's tables of `rows` records plus noise by `rng`.
+
+        `tables` are (columns, sigma), of which sigma is the noise's scale.
+        """
 
         def noisy(name: str, sigma: float) -> NoisyTable:
             counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
@@ -133,9 +142,10 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures refitted to `rows` x everybody's tables (clique, sigma) plus noise by `rng`.
+        """Return a list of `times` mixtures, each fitted to everybody's tables of `rows` records plus noise by `rng`.
 
-        Groups share every other column's distribution, redrawn once for all.
+        They are as `mixture`; `tables` are (columns, sigma). Groups share every other column's distribution, redrawn
+        once for all.
         """
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
@@ -150,7 +160,10 @@ class Product(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Return the model, in a schema, of a stored state; refuse (ReleaseError) arrays that are no distributions."""
+        """Return the model, in a schema, of a stored state: an array by column.
+
+        ReleaseError for arrays that are no distributions.
+        """
         probabilities: dict[str, NDArray[Any]] = {}
         for column in schema.names:
             array = np.asarray(state.arrays[column])

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Return `rows` synthetic rows at epsilon, delta, level numbers (`sizes`), by MST of dpmm 0.1.9 fitted to `frame`.
+    """Return a frame of `rows` synthetic rows, as level numbers, by MST of dpmm 0.1.9 fitted to `frame`.
 
-    The pipeline drops the columns that are constant in the private rows.
-
-    Known: its choices come from a Mersenne twister, its noise is a float. It estimates the number of rows from noisy
-    tables, but promises nothing about it, so it is treated as if it took the number as public.
+    `sizes` are the numbers of levels by column; it gets epsilon and delta. The pipeline drops the columns that are
+    constant in the private rows. Known: its choices come from a Mersenne twister, its noise is a float. It estimates
+    the number of rows from noisy tables, but promises nothing about it, so it is treated as if it took the number as
+    public.
     """
     from dpmm.models.mst import MSTGM
 
@@ -64,12 +64,11 @@ def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, d
 
 
 def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
-    """Return `rows` synthetic rows at epsilon, delta, level numbers, by MST of OpenDP 0.16.0 fitted to `frame`.
+    """Return a frame of `rows` synthetic rows, as level numbers, by MST of OpenDP 0.16.0 fitted to `frame`.
 
-    Every level of `sizes` is declared as a bin of its own, without a null level.
-
-    The number of rows is estimated from noisy tables. Two contributions are declared, which covers an exchanged record
-    as well as one added or removed.
+    It gets epsilon and delta. Every level of `sizes`, numbers by column, is declared as a bin of its own, without a
+    null level. The number of rows is estimated from noisy tables. Two contributions are declared, which covers an
+    exchanged record as well as one added or removed.
     """
     import opendp.prelude as dp
     import pandas as pd
@@ -98,7 +97,7 @@ KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
 
 
 def known(name: str, *, rows: int | None = None) -> External:
-    """Return `name` of `KNOWN` as a mechanism for `rows` rows, packages' versions in the claim; refuse other names."""
+    """Return the synthesizer `name` of `KNOWN` as a mechanism for `rows` rows (None: declared); refuse other names."""
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]
@@ -120,5 +119,5 @@ def _version(package: str) -> str:
 
 
 def _step(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return epsilon and delta of one step of adding or removing, such that two steps satisfy (epsilon, delta)."""
+    """Return (epsilon, delta) of adding or removing one row, such that two such steps satisfy these epsilon, delta."""
     return epsilon / 2, delta / (1 + math.exp(epsilon / 2))

@@ -99,7 +99,7 @@ def __getattr__(name: str) -> object:
 
 
 def _declared(name: str) -> object:
-    """Return the function of a score that declares itself in a file of `scores/`; None if no file declares the name."""
+    """Return the callable score of this name, if some file of `scores/` declares one; else None."""
     if name.startswith("_") or name in {module.name for module in iter_modules(__path__)}:
         return None
     return import_module("stratsynth.evaluation.scores.declared").by_name(name)

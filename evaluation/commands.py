@@ -298,7 +298,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """Return the path of the synthetic table `place`, or in that release folder; refuse a release without rows."""
+    """Return the path `place` itself, a file; of a release folder, that of its table, and refuse one without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
@@ -307,7 +307,7 @@ def _table(place: Path) -> Path:
 
 
 def _rows(place: Path) -> Path:
-    """Return the path of the synthetic table or folder of Parquet `place`, or of the table in that release folder."""
+    """Return the path `place` itself, a file or folder of Parquet; of a release folder, that of the table in it."""
     return _table(place) if (place / "certificate.json").is_file() else place
 
 
@@ -322,7 +322,7 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals of `synthetic` against `real` by group; write the scores to `out`, and print them.
+    """Score k-way marginals of the file `synthetic` against `real` by groups of `by`; write to `out`, and print.
 
     At most `cliques` marginals of the schema are scored; `as_json` prints JSON.
     """
@@ -345,9 +345,10 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score predictions of `target` of `real` rows by group, write the scores to the new folder `out`, print them.
+    """Score predictions of the column `target` for the rows `real` by groups; write to the new folder `out`, and print.
 
-    `schema` is of the rows, `settings` are those of `evaluate_predictions`; `as_json` prints JSON.
+    `predictions` are a file or a release folder; `schema` is of the rows, `by` names the groups' columns, `settings`
+    are those of `evaluate_predictions`; `as_json` prints JSON.
     """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
@@ -361,7 +362,7 @@ def _evaluate_predictions(
 def _tell(
     found: Any, page: Page, frames: Mapping[str, Any], files: Sequence[Path], out: Path, *, as_json: bool
 ) -> None:
-    """Print scores `found`: as JSON of facts, frames and `files` for programs, else the page and the place `out`."""
+    """Print scores `found`: the page and the folder `out`, or as JSON of facts, `frames` by name and `files`."""
     from stratsynth.report.text import render
 
     if as_json:
@@ -394,7 +395,10 @@ def _thresholds(text: str) -> tuple[str, list[float]]:
 
 
 def _weighed_alike(schema: Path, *releases: Path) -> None:
-    """Refuse a release whose certificate names another column of row weights than the schema; a table alone passes."""
+    """Refuse `releases`, release folders, whose certificate names another column of row weights than the `schema` file.
+
+    A path that is no release folder passes.
+    """
     from stratsynth.errors import UsageError
     from stratsynth.schema import Schema
 
@@ -413,7 +417,7 @@ def _weighed_alike(schema: Path, *releases: Path) -> None:
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:
-    """Return the certificate of the release folder `place`, a dict; None if `place` is a file."""
+    """Return the certificate of a release as a dict, if `place` is its folder; None if `place` is a file."""
     from stratsynth.release.certificate import read_certificate
 
     return read_certificate(place) if place.is_dir() else None

@@ -59,11 +59,11 @@ class Straight:
         return f"{self.link} regression of {self.target} on {len(self.design.names(self.schema))} features"
 
     def start(self, rng: Generator) -> Floats:
-        """Return the first coefficients, 0, shaped as `shape`; `rng` is not used."""
+        """Return the first coefficients, an array of zeros of the task's shape; `rng` is not used."""
         return np.zeros(self.shape)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Regression:
-        """Return the released regression with the coefficients `theta` and these facts."""
+        """Return the released Regression with the array of coefficients `theta` and these facts, by name."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
 
@@ -111,6 +111,6 @@ class OneLayer:
         return np.concatenate([hidden, np.zeros(self.shape[0] - hidden.size)])
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Network:
-        """Return the released network with the weights `theta`, one vector, and these facts."""
+        """Return the released Network with the weights `theta`, one vector, and these facts, by name."""
         weights = layers(theta, self.hidden, len(self.design.names(self.schema)))
         return Network(self.schema, self.design, self.target, *weights, facts)

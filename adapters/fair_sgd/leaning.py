@@ -59,7 +59,10 @@ class NoisyAverage:
     weight: float = 0.0
 
     def add(self, values: Floats, sigma: float, memory: float) -> None:
-        """Add one step's `values`, of noise scale `sigma`, at weight 1 - memory; earlier ones are times `memory`."""
+        """Add a step's array `values`, of noise scale `sigma`, at weight 1 - memory.
+
+        The average before has `memory`.
+        """
         self.value = memory * self.value + (1 - memory) * values
         self.variance = memory**2 * self.variance + (1 - memory) ** 2 * sigma**2
         self.weight = memory * self.weight + (1 - memory)
@@ -108,7 +111,10 @@ class Leaning:
         self.samples += 1
 
     def learn(self, answers: Mapping[str, NoisySum]) -> None:
-        """Add one step's noisy `answers` by name to the running averages; `global_adapt` updates its clip too."""
+        """Add one step's noisy sums, `answers` by name, to the running averages.
+
+        `global_adapt` updates the clip too.
+        """
         for name, answer in answers.items():
             kept = self.kept.setdefault(name, NoisyAverage(np.zeros(answer.units.shape), 0.0))
             kept.add(answer.values, answer.sigma, self.task.settings.memory)
@@ -116,7 +122,10 @@ class Leaning:
             self._adapt(answers["tally"])
 
     def _adapt(self, tally: NoisySum) -> None:
-        """Multiply `clip` by exp(longer gradients' noisy fraction in `tally` - `clip_rate`), within `most_clip`."""
+        """Multiply `clip` by exp(f - `clip_rate`), within `most_clip`; f is the noisy fraction of longer gradients.
+
+        It is the second number of the sum `tally` over the sample's size.
+        """
         # the clip grows while more than `clip_rate` of the gradients are cut, and shrinks otherwise
         s, clip = self.task.settings, self.task.descent.clip
         longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
@@ -165,7 +174,10 @@ class Leaning:
         return found
 
     def _weights(self, differences: Floats, noise: Floats) -> Floats:
-        """Return each group's weight in a penalty, on a grid, by `differences` to everybody and their noise scales."""
+        """Return an array, each group's weight in a penalty, rounded to a grid, by the signs of `differences`.
+
+        These are the groups' differences from everybody, of standard deviations `noise`.
+        """
         sizes, most = self.sizes(), self.task.settings.most_weight
         # soft signs: linear within one standard deviation of noise
         signs = np.clip(differences / np.maximum(noise, 1e-300), -1, 1)

@@ -113,23 +113,32 @@ class FairSGD(Mechanism[Regression | Network]):
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment of all steps, with the least noise in the budget; refuse what the schema rules out."""
+        """Return a sampled allotment of all steps, with the least noise in the budget, by public facts.
+
+        Or refuse the schema.
+        """
         task = self.task(public, budget)
         return budget.sampled(rate=task.sampling, steps=task.descent.steps)
 
     @once
     def task(self, public: Public, budget: Budget) -> FairSgdProblem:
-        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        """Return the task by public facts, settings and budget, cached.
+
+        Refuse settings that the schema does not allow.
+        """
         return task_of(self, public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Run the descent and return its model; `rng` makes a network's first weights only."""
+        """Program on public facts that runs the descent for `allot`, and returns the predictor.
+
+        `rng` starts a network.
+        """
         task = self.task(public, allot.promise)
         learned = yield from train(task, allot, task.form.start(rng))
         return task.form.model(learned.theta, self._facts(task, learned, round(allot.amount)))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult, steps: int) -> dict[str, Any]:
-        """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
+        """Return a dict of figures of `learned`, the result of a task in so many steps: rate, clip, noise; texts."""
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

@@ -85,7 +85,10 @@ class FairSgdProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:
-        """Return a step's question: the gradient at the coefficients `theta`, with the clips and slopes of `lean`."""
+        """Return a step's question: sums of gradients at the coefficients `theta`, and of groups' statistics.
+
+        `lean` has the clips and the penalty's slopes.
+        """
         shape = self.schema.shape(self.by)
 
         def by_group(values: Floats | None) -> Floats | None:
@@ -111,7 +114,9 @@ class FairSgdProblem:
 
 
 def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem:
-    """Return the fit's task by settings and public facts; refuse unfit columns, groups of a stratum, vain mitigations.
+    """Return the fit's task by settings, public facts and budget.
+
+    Refuse unfit columns, groups of a stratum, vain mitigations.
 
     Those lack two groups, have gammas of 0, or even out clipping where no gradient is longer than the clip.
     """
@@ -148,7 +153,10 @@ def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem
 
 
 def _pace(settings: FairSGD, public: Public, budget: Budget, form: Straight | OneLayer) -> Pace:
-    """Return the descent's numbers; without a clip set, mitigations have at most half the longest gradient."""
+    """Return a Pace, the numbers of a descent of this form, by settings, public facts and budget.
+
+    Without a clip set, mitigations have at most half the longest gradient.
+    """
     if isinstance(form, OneLayer):
         return Pace(NETWORK_STEPS, 1.0, form.rate, 0.0).as_set(settings)
     found = Pace.of(settings, public, budget, form.design, form.link)

@@ -66,7 +66,7 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
 
 
 def _groups(task: FairSgdProblem, leaning: Leaning) -> list[str]:
-    """Return a text for each group of a task: size, mean of 1 - sum of p^2 if `leaning` measured it; [] without."""
+    """Return a list of texts, one a group of a task: noisy size, mean of 1 - sum of p^2 if `leaning` measured it."""
     if not task.by:
         return []
     sizes = leaning.sizes()

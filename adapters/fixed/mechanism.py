@@ -75,7 +75,7 @@ class Fixed(Mechanism[Graphical]):
         object.__setattr__(self, "tables", tables)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment.
+        """Return the whole budget as a zCDP allotment, rho per row; the schema is that of the public facts.
 
         Refuse columns that the public schema lacks, and tables or columns that are too large.
         """
@@ -109,7 +109,7 @@ class Fixed(Mechanism[Graphical]):
         return Graphical.of(schema, solution)
 
     def _asked(self, public: Public) -> Mapping[Clique, float]:
-        """Return table -> importance of the tables to be measured, without constant columns and public tables.
+        """Return a mapping from table (tuple of columns) to importance, of the tables to measure by public facts.
 
         Tables that become equal are one, with their importances added up. If none is left, it is the smallest column's.
         """
@@ -125,7 +125,10 @@ class Fixed(Mechanism[Graphical]):
         return found
 
     def _within_size(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-        """Return those `cliques` of columns `sizes`, one by one, that a model of `model_cells` cells holds."""
+        """Return a tuple of those `cliques`, taken one by one, that a model of at most `model_cells` cells holds.
+
+        `sizes` are (column, number of levels) pairs.
+        """
         held: tuple[Clique, ...] = ()
         for clique in cliques:
             if taken_in(sizes, held, (clique,), self.model_cells)[0]:

@@ -18,7 +18,7 @@ POWERS = {"squared": 2.0, "absolute": 1.0}
 
 
 def split(cells: Sequence[int], importance: Sequence[float], errors: str) -> tuple[float, ...]:
-    """Return each table's fraction of rho, in the order of `cells`; they add up to 1.
+    """Return a tuple of each table's fraction of rho, in the order of `cells`; they add up to 1.
 
     Args:
         cells: The number of cells of each table.

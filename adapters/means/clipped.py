@@ -48,7 +48,10 @@ Tail = Literal["gaussian", "paper"]
 
 
 def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
-    """Return w(n), in standard deviations: n values of this `tail` lie within w of their mean with chance 1 - gamma."""
+    """Return w, in standard deviations: `n` values all lie within w of their mean with probability 1 - gamma.
+
+    `tail` is "paper", sqrt(log(n / gamma)), or the Gaussian bound.
+    """
     if tail == "paper":
         return math.sqrt(math.log(n / gamma))
     return math.sqrt(2 * math.log(2 * n / gamma))
@@ -78,7 +81,10 @@ class ClippedMean(Settings):
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program on public facts, spending `allot`: counts, sums, squares by column; returns all means."""
+        """Program on public facts, for `allot`: asks counts, sums, squares by column.
+
+        Returns an Estimate of all means.
+        """
         columns = self.scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
@@ -89,9 +95,9 @@ class ClippedMean(Settings):
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
     def clip(self, column: ColumnScale, n: float) -> float:
-        """Return the clip's distance from the column's centre, in its unit, for `n` records.
+        """Return the clip for `n` records, a distance from the column's centre in its unit.
 
-        The distance is at most that of the bounds.
+        At most that of the bounds.
         """
         # the true mean is within the radius of the centre, and values within the half width of it
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)

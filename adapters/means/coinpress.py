@@ -52,10 +52,10 @@ Tail = Literal["coinpress", "exact"]
 
 
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
-    """Return the norm that `d` standard normal numbers exceed with probability `beta`: paper's `tail` bound or exact.
+    """Return the norm that `d` standard normal numbers exceed with probability `beta`.
 
-    The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the exact
-    quantile 2.576.
+    `tail` is "paper", a bound, or exact. The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and
+    beta = 0.01 it is 3.808, and the exact quantile 2.576.
     """
     if tail == "exact":
         from scipy.special import chdtri
@@ -66,12 +66,15 @@ def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
 
 
 def clip_at(r: float, g: float) -> float:
-    """Return the clip of values' norm, in scales, for a mean within `r` of the centre and a tail bound `g`."""
+    """Return the clip, in scales, of the norm of values around a centre that is at most `r` from the mean.
+
+    Tail bound `g`.
+    """
     return min(math.sqrt(r**2 + 2 * 3 * r + g**2), r + g)
 
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
-    """Return the standard deviation of a noisy mean of `n` records, of noise that costs `rho` for these neighbours.
+    """Return the standard deviation of a noisy mean of `n` records, by noise of price `rho` for these neighbours.
 
     Each record moves the sum by at most `tau`, or 2 `tau` where it is exchanged.
     """
@@ -79,7 +82,10 @@ def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
 
 
 def narrowed(n: float, sd: float, g: float) -> float:
-    """Return the new bound on the distance of centre and mean: `n` records, noise deviation `sd`, tail bound `g`."""
+    """Return the new bound on the mean's distance from the centre, in scales, by `n` records, noise of deviation `sd`.
+
+    `g` is the tail bound.
+    """
     return g * math.sqrt(1 / n + sd**2)
 
 
@@ -113,7 +119,7 @@ class CoinPress(Settings):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program for `allot`: counts, narrows the means, asks squares; returns the estimate of all means."""
+        """Program on public facts, for `allot`: counts, narrows the means, asks squares; returns an Estimate."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -127,7 +133,7 @@ class CoinPress(Settings):
     def _press(
         self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """Program that narrows the means of `columns`, `size` records, paid by `pay`; returns their figures.
+        """Program that narrows the joint means of `columns`, of `size` records, paid by `pay`; returns their Figures.
 
         `extra` pays for the squares of which deviations are worked out.
         """
@@ -163,15 +169,15 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip of values' norm, in scales, for a mean within `r` of `centre`, noise `g`; bounds cap it.
+        """Return the clip, in scales, of the norm of values of `columns` around `centre`, at most `r` from the mean.
 
-        `columns` are those summed together, with their bounds.
+        `g` is the tail bound; a wider clip than the columns' bounds is cut.
         """
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 
 
 def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
-    """Return the question for the sum of `columns`' values less `centre`, in units of scale, clipped at norm `tau`."""
+    """Return the question for the sum of rows, `columns` less `centre` in units of scale, clipped at norm `tau`."""
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

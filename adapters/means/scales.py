@@ -43,7 +43,7 @@ class ColumnScale:
         return self.high - self.low
 
     def reach(self, centre: float) -> float:
-        """Return the largest distance of a value, within its bounds, from `centre`: a wider clip does nothing."""
+        """Return the largest distance of a value, within the column's bounds, from `centre`, a number in its unit."""
         return max(abs(self.high - centre), abs(centre - self.low))
 
     @property
@@ -52,7 +52,7 @@ class ColumnScale:
         return max(self.low, self.centre - self.radius), min(self.high, self.centre + self.radius)
 
     def within(self, mean: float) -> float:
-        """Return the value nearest to `mean` between the public ends of the mean."""
+        """Return the number nearest to `mean` between the public ends of the column's mean."""
         low, high = self.means
         return min(max(mean, low), high)
 
@@ -65,7 +65,10 @@ def scales(
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[ColumnScale, ...]:
-    """Return `columns`' facts, with centre, radius and unit as set or by bounds; refuse unknown or unsuited ones."""
+    """Return a tuple of facts of `columns`, in order: centre, radius, unit, as set by column, or by their bounds.
+
+    Refuse, by `who`, columns unknown in the public schema, or unsuited.
+    """
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
         for name in given:
@@ -111,7 +114,7 @@ def _scale(
 
 
 def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
-    """Return the setting `key`, `given` as column -> number, copied with floats.
+    """Return a copy of `given`, the setting `key` as column -> number, with floats.
 
     Refuse (UsageError on `who`) anything else.
     """

@@ -33,12 +33,12 @@ class Payment:
     pure: bool
 
     def parts(self, weights: Sequence[float]) -> list[Payment]:
-        """Return a list of payments in proportion to `weights`; together they come to at most this whole amount."""
+        """Return a list of payments in proportion to `weights`, numbers; together they come to at most this amount."""
         whole = math.fsum(weights) * (1 + 1e-14)
         return [Payment(self.amount * (w / whole), self.pure) for w in weights]
 
     def ask(self, query: Columns) -> Program[NoisySum]:
-        """Ask the query at this amount, epsilon or rho, and return its noisy sum."""
+        """Program that asks a query of one sum at this amount, epsilon or rho, and returns its NoisySum."""
         if self.pure:
             (answer,) = yield from total(query, epsilon=self.amount)
         else:
@@ -91,7 +91,7 @@ class Settings(Mechanism[Estimate]):
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
     def scales(self, public: Public) -> tuple[ColumnScale, ...]:
-        """Return the columns with their scales by public facts.
+        """Return the tuple of the columns' scales by public facts.
 
         Refuse unsuitable columns, and a declared size that is not theirs.
         """
@@ -133,7 +133,7 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Return three parts of `whole`, for counts, means and squares, by settings.
+    """Return three parts of the payment `whole`, for counts, means and squares, by settings.
 
     Shares that are not asked for are 0, and go to means.
     """
@@ -144,7 +144,9 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Program paid by `pay`: the number of records with a value in all `columns`, noisy, or declared (settings).
+    """Program paid by `pay`: number of records with a value in all `columns`, noisy, or declared by public facts.
+
+    The settings say which.
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
@@ -166,9 +168,9 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Program paid by `pay`: each group of columns' number of records, in a list; groups all records have share one.
+    """Program paid by `pay` that returns a list: the number of records with a value in all columns of each of `groups`.
 
-    Settings and public facts tell if numbers are counted or declared.
+    Groups of columns that no record lacks share one. Settings and public facts tell if numbers are counted or declared.
     """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
@@ -182,7 +184,7 @@ def sizes_of(
 def spreads(
     columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
-    """Program that returns the columns' standard deviations, an array, from noisy sums of squares paid by `pay`.
+    """Program that returns an array, the columns' standard deviations, from noisy sums of squares paid by `pay`.
 
     Squares are around the centre of `query` and cut at `clip` squared; `means` and `size` are those of the columns.
     """
@@ -209,10 +211,11 @@ def figures(
     pure: bool,
     rows: int = 1,
 ) -> Figures:
-    """Return the means and their errors by column; `means` are centre + sum / size, noise `sigma`, `pure`: Laplace.
+    """Return Figures of columns: `means`, and their errors by noise `sigma` (of their sum; `pure`: Laplace), sampling.
 
-    `rows` is the largest number of rows of one person. They may be equal, so the sampling variance is at most `rows`
-    times that of single rows; also in groups that a person's rows are spread over.
+    Means are centre of `query` + sum / `size`; `spread` are the columns' deviations, None if unknown. `rows` is the
+    largest number of rows of one person. They may be equal, so the sampling variance is at most `rows` times that of
+    single rows; also in groups that a person's rows are spread over.
     """
     number, most = len(columns), np.array([column.means[1] - column.means[0] for column in columns])
     # error of sum / size to first order: noise of the sum, and noise of the size times `pull`
@@ -243,7 +246,10 @@ def figures(
 
 
 def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Floats:
-    """Return, by column, the largest deviation: root of (high - m)(m - low), m within the mean's `noise`, mid-most."""
+    """Return an array, one a column: the largest possible standard deviation, root of (high - m)(m - low).
+
+    The mean m is where that is largest within the noise of `means`, of deviations `noise`.
+    """
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):
         middle = (column.low + column.high) / 2
@@ -254,7 +260,7 @@ def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Flo
 
 
 def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
-    """Return one estimate, in a schema, of all `columns` from figures of some columns each, in the order of `parts`.
+    """Return one Estimate, in a schema, of the means of all `columns`, from `parts`, Figures of some columns each.
 
     `pure` is True for Laplace noise, `bounds` if deviations are bounds and no estimates.
     """

@@ -28,7 +28,7 @@ REMEDY = (
 
 
 def torch_of(who: str) -> Any:
-    """Return the module `torch`; refuse (Unsupported, naming `who`) with the way to install it if it is absent."""
+    """Return the module `torch`; Unsupported, opening with `who`, with the way to install it, if it is absent."""
     try:
         import torch
     except ImportError as error:
@@ -76,7 +76,7 @@ class Blueprint:
         return module.double().train()
 
     def _modules(self, torch: Any) -> Any:
-        """Return a named network, by the module `torch`: tanh after each hidden layer.
+        """Return the torch Module of a network with a name, built by the module `torch`: tanh after each hidden layer.
 
         A "conv" network has convolutions of 3 x 3 pixels with stride 2.
         """
@@ -94,7 +94,10 @@ class Blueprint:
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(self.hidden[-1] * math.prod(size), self.classes))
 
     def _own(self, who: str, torch: Any) -> Any:
-        """Return the network that the caller's function builds; refuse none, and a result that is no `torch` module."""
+        """Return the torch Module that the caller's function builds.
+
+        Refuse, by `who`, none, and a result that is none.
+        """
         if not callable(self.network):
             raise Unsupported(
                 f"{who}: the network was built by the caller's own function, which a release does not hold. Give it: "
@@ -128,7 +131,7 @@ def _fits(image: Iterable[int], features: int) -> bool:
 
 
 def refuse_coupled(who: str, torch: Any, module: Any) -> None:
-    """Refuse a torch `module` without weights, or with layers that couple rows or draw at random.
+    """Refuse, by `who`, a torch `module` without weights, or with layers that couple rows or draw at random.
 
     Raises:
         Unsupported: Names the layer, the reason and a layer to take instead.
@@ -152,12 +155,12 @@ def refuse_coupled(who: str, torch: Any, module: Any) -> None:
 
 
 def weights_of(module: Any) -> Floats:
-    """Return all weights of a torch Module as one vector, in the order of its named parameters."""
+    """Return all weights of a torch Module as one flat array, in the order of its named parameters."""
     return np.concatenate([p.detach().numpy().ravel() for _, p in module.named_parameters()])
 
 
 def parameters_of(torch: Any, module: Any, weights: Floats) -> dict[str, Any]:
-    """Return name -> tensor of a torch Module's parameters, cut from the vector of weights."""
+    """Return a mapping from name to tensor of a torch Module's parameters, cut from the flat array of `weights`."""
     found, at = {}, 0
     vector = torch.from_numpy(np.array(weights))
     for name, p in module.named_parameters():

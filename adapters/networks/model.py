@@ -66,7 +66,7 @@ class Module(Scored):
         return module
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of coded rows: rows x levels of the target.
+        """Return the logits of rows (codes by column): an array, rows x levels of the target.
 
         Raises:
             Unsupported: PyTorch is not installed; or the network is the caller's own, and was not given: see `using`.
@@ -93,7 +93,10 @@ class Module(Scored):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Module:
-        """Return the model, in a schema, of a stored state, without PyTorch; refuse (ReleaseError) unfit weights."""
+        """Return the model, in a schema, of a stored state, arrays by name and facts, without PyTorch.
+
+        ReleaseError for weights that do not fit.
+        """
         facts, weights = state.facts, np.asarray(state.arrays["weights"])
         design, target = design_of(facts, schema), facts["target"]
         if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:

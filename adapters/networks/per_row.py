@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def per_row(who: str, blueprint: Blueprint, clip: float) -> PerRow:
-    """Return the per-row function of a question, from weights and rows to gradients and probabilities by row.
+    """Return the function of a question that gives gradients and probabilities, row by row, from weights and rows.
 
     Args:
         who: The mechanism, for messages.
@@ -50,9 +50,10 @@ class Differentiated:
         self._mapped = func.vmap(func.grad(self._loss, has_aux=True), in_dims=(None, 0, 0, 0))
 
     def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
-        """Return (log loss + <slopes, F> of one row `x` at weights `parameters`, its class probabilities F).
+        """Return (log loss + <slopes, F> of one row `x`, its class probabilities F), as tensors.
 
-        `label` is the row's class as a one-hot vector.
+        `parameters` are the weights' tensors by name; `label` is the row's class as a one-hot vector, `slopes` has an
+        entry a class.
         """
         (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))
         logs = self._torch.log_softmax(logits, -1)
@@ -60,7 +61,11 @@ class Differentiated:
         return (slopes * chances).sum() - (label * logs).sum(), chances
 
     def __call__(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return gradients, rows x weights, and class probabilities, rows x classes, for features `x` of rows."""
+        """Return gradients, rows x weights, and class probabilities, rows x classes, at the flat array of `weights`.
+
+        `x` are rows x features, `levels` the rows' classes; `slopes`, rows x classes, are of a penalty linear in the
+        probabilities.
+        """
         torch = self._torch
         # one gradient a row, as each is clipped by itself before the sum
         labels = np.eye(self._classes)[levels]

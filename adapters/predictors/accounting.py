@@ -32,7 +32,10 @@ UNSOUND = {
 
 
 def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:
-    """Return a step's rho where group k is asked at rhos[k] and noisy sums added with `weights`, by `accounting`."""
+    """Return the rho of a step where group k is asked at rhos[k], by `accounting`: "paper", "parallel" or "combined".
+
+    `weights`, one a group, are those with which "combined" adds up noisy sums.
+    """
     if accounting == "paper":
         return math.fsum(rhos)
     if accounting == "parallel":
@@ -43,7 +46,7 @@ def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]
 
 
 def divided(accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return each group's rho, in proportion to `shares`, with which a step costs `rho` by this accounting."""
+    """Return a list of groups' rhos, in proportion to `shares`, with which a step costs `rho` by this accounting."""
     # paper 000 adds up all groups; side by side, a step costs as much as its dearest group
     whole = math.fsum(shares) if accounting == "paper" else max(shares)
     return [rho * (share / whole) * (1 - 1e-12) for share in shares]

@@ -59,9 +59,9 @@ class Pace:
     def of(
         cls, settings: Any, public: Public, budget: Budget, design: Coded, link: Link, usual: float = MOMENTUM
     ) -> Pace:
-        """Return the pace of a regression with this link: by `settings`, and where they are None by public numbers.
+        """Return the pace of a regression with this link and design: by `settings`, or by public numbers where None.
 
-        The momentum is `usual` where the settings have none.
+        The momentum is `usual` where the settings have none; budget and declared size give the number of steps.
         """
         far = reach(public, budget)
         part = UNDECLARED_CLIP if far is None else min(1.0, max(LEAST_CLIP, far / UNCUT))
@@ -72,7 +72,7 @@ class Pace:
         return cls(steps_by(far), clip, rate, momentum).as_set(settings)
 
     def as_set(self, settings: Any) -> Pace:
-        """Return the pace with the settings `iterations`, `clip`, `rate` and `momentum` that are not None."""
+        """Return a copy of the pace with those of `iterations`, `clip`, `rate` and `momentum` that `settings` have."""
         given = {
             "steps": settings.iterations,
             "clip": settings.clip,
@@ -88,12 +88,15 @@ class Pace:
 
 
 def steps_by(far: float | None) -> int:
-    """Return the default number of steps at a reach; MOST_STEPS for None, where no size is declared."""
+    """Return the default number of steps at the reach `far`, n mu; MOST_STEPS for None, where no size is declared."""
     return MOST_STEPS if far is None else min(MOST_STEPS, max(LEAST_STEPS, round(far / REACH_OF_STEP)))
 
 
 def reach(public: Public, budget: Budget) -> float | None:
-    """Return n mu of a fit: n the declared size in rows of the largest weight; None where none is declared."""
+    """Return n mu, a float: n is the public declared size in rows of the largest weight, mu the budget's.
+
+    None without.
+    """
     if public.size is None:
         return None
     weight = public.schema.row_weight

@@ -31,7 +31,10 @@ RESIDUAL = {"linear": 0.5, "logistic": 1.0, "softmax": math.sqrt(2)}
 
 
 def rounded(theta: Floats) -> Floats:
-    """Return the array `theta` of coefficients or weights rounded to multiples of 1 / GRID, as questions hold them."""
+    """Return a copy of the array `theta`, coefficients or weights, rounded to multiples of 1 / GRID.
+
+    Questions hold such numbers.
+    """
     found: Floats = np.rint(theta * GRID) / GRID
     return found
 
@@ -49,7 +52,7 @@ class Region:
     radius: float
 
     def project(self, theta: Floats) -> Floats:
-        """Return the coefficients in the region that are nearest to `theta`, in an array of its shape."""
+        """Return an array of the shape of `theta`, coefficients: those in the region that are nearest."""
         if self.shape == "box":
             return np.clip(theta, -self.radius, self.radius)
         length = float(np.linalg.norm(theta))
@@ -74,7 +77,10 @@ class Descent:
         self._direction, self._sum = np.zeros_like(self.theta), np.zeros_like(self.theta)
 
     def step(self, gradient: Floats) -> None:
-        """Move `theta` one step against a noisy gradient of the objective, in place; add it to the tail's sum."""
+        """Move the descent's own `theta`, coefficients, one step against `gradient`, a noisy array shaped as they are.
+
+        They become a new array, in the region, which enters the mean `result` if among the last `tail` of all steps.
+        """
         # heavy ball: the direction keeps a part of the earlier gradients, and with it averages their noise
         self._direction = self.momentum * self._direction + gradient
         self.theta = self.region.project(self.theta - self.rate * self._direction)

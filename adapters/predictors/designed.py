@@ -44,7 +44,10 @@ class Designed(Predictor):
         return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
 
     def featured(self, rows: Codes) -> Floats:
-        """Return the scaled features of coded rows, rows x features; refuse numeric columns without numbers."""
+        """Return an array, rows x features, scaled, of rows (codes by column).
+
+        Refuse numeric columns without numbers.
+        """
         numbers = numbers_of(rows)
         lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
         if lacking:
@@ -53,7 +56,10 @@ class Designed(Predictor):
         return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of coded rows: `prediction`, and `probability=LEVEL` for each column of `chances`."""
+        """Return output columns by name, arrays: `prediction`, and `probability=LEVEL` by `chances` (rows x levels).
+
+        Predictions are of the rows, codes by column.
+        """
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
 
@@ -73,19 +79,19 @@ class Scored(Designed):
 
     @abstractmethod
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of coded rows: rows x levels of the target."""
+        """Return the logits of rows, codes by column: an array, rows x levels of the target."""
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability of each level of the target: rows x levels, the softmax of the logits."""
+        """Return the probabilities of the target's levels for rows, codes by column: an array, rows x levels."""
         return softmax(self.logits(rows))
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return the likeliest level of each row's target, an array of texts."""
+        """Return an array of texts: the likeliest level of the target for each of the rows, codes by column."""
         found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of coded rows by name, arrays: `prediction`, and `probability=LEVEL` for each level."""
+        """Return output columns of rows (codes by column), arrays: `prediction`, `probability=LEVEL` for each level."""
         return self.written(rows, self.probabilities(rows))
 
 
@@ -99,7 +105,10 @@ def design_facts(design: Coded) -> dict[str, Any]:
 
 
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
-    """Return the design stored by `design_facts`; one that does not fit the schema is refused by its check."""
+    """Return the design stored as `facts` by `design_facts`.
+
+    One that does not fit the schema is refused by its check.
+    """
     design = Coded(
         tuple(facts["columns"]),
         reference=tuple((str(c), str(level)) for c, level in facts["reference"]),

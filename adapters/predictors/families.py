@@ -70,7 +70,7 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """Return the families of groups that the settings declare, without columns that do not vary in the public schema.
+    """Return the families of groups that the settings declare, without columns of one level in the public schema.
 
     Refuse unknown columns, crossings above `MOST_CELLS` under `combined`, and `sizes` that name other groups or not
     all.

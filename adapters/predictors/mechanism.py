@@ -199,26 +199,38 @@ class GroupRegression(Mechanism[Regression | Network]):
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the groups' layout, by public facts, if they are asked by themselves; None if all records together."""
+        """Return the groups' layout, by public facts and budget, if they are asked by themselves.
+
+        None if all together.
+        """
         return self.families_here(public).declared if self.by_group else None
 
     @once
     def families_here(self, public: Public) -> Families:
-        """Return the groups, in families, with public sizes or sizes to be counted with noise."""
+        """Return the groups of the public schema, in families, with public sizes, or sizes to be counted."""
         return families_of(self, public)
 
     @once
     def task(self, public: Public, budget: Budget) -> PredictorProblem:
-        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        """Return the task by public facts, settings and budget, cached.
+
+        Refuse settings that the schema does not allow.
+        """
         return task_of(self, public, self.families_here(public), budget)
 
     @once
     def network(self, public: Public, budget: Budget) -> NetworkProblem:
-        """Return the network's task: that of its logistic or softmax precursor, with the network's rate and clip."""
+        """Return the network's task, made from its logistic or softmax precursor's, by public facts and budget.
+
+        It has a rate and a clip of its own.
+        """
         return NetworkProblem.of(self.task(public, budget))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Run counts, stage 1 and stage 2, and return the model; `rng` makes a network's first weights only."""
+        """Program on public facts, for `allot`: counts, stage 1, stage 2; returns the model.
+
+        `rng` makes a network's first weights only.
+        """
         task = self.task(public, allot.promise)
         network = self.network(public, allot.promise) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
@@ -236,7 +248,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Program for a part of `rho` that returns (records x row weight by group of `families`; the rho left).
+        """Program that returns (array of records x row weight by group of `families`, the rho left of `rho`).
 
         Nothing is asked if sizes are public facts.
         """
@@ -254,5 +266,5 @@ class GroupRegression(Mechanism[Regression | Network]):
 
 
 def _different(names: object) -> bool:
-    """Return True if `names` is a list of texts, none of them twice; the empty list is one."""
+    """True if `names`, of any class, is a list or tuple of texts, none of them twice; an empty one is."""
     return is_texts(names) and len(set(names)) == len(names)

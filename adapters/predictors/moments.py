@@ -49,7 +49,7 @@ class Estimated:
     """Mask of coefficients whose noise is small enough for these figures to be valid."""
 
     def check(self, size: int) -> None:
-        """Refuse (ReleaseError) arrays of other than `size` entries, numbers not finite floats, `sound` not bools."""
+        """Refuse (ReleaseError) arrays of another length than `size`, of numbers not finite, of `sound` not bools."""
         reals = (self.value, self.noise, self.sampling)
         fits = all(a.shape == (size,) and a.dtype == np.float64 and np.isfinite(a).all() for a in reals)
         if not fits or self.sound.shape != (size,) or self.sound.dtype != np.bool_:
@@ -76,14 +76,14 @@ class NoisyMoments:
 
     @classmethod
     def of(cls, square: NoisySum, product: NoisySum) -> NoisyMoments:
-        """Return the moments of least squares from noisy X'X, upper triangle (`square`), and X'y (`product`)."""
+        """Return the moments of least squares by the noisy sums `square`, X'X's upper triangle, and `product`, X'y."""
         return cls._of(square, product, np.zeros(product.units.size), curved=False)
 
     @classmethod
     def newton(cls, square: NoisySum, gradient: NoisySum, centre: Floats) -> NoisyMoments:
-        """Return the moments of a logistic Newton step from `centre`, of noisy blocks `square` and `gradient`.
+        """Return the moments of a logistic Newton step from the coefficients `centre`, from noisy sums.
 
-        `square` is four times the curvature's upper triangle.
+        `square` is four times the curvature's upper triangle, `gradient` the gradient.
         """
         return cls._of(square, gradient, centre, curved=True)
 
@@ -119,7 +119,7 @@ class NoisyMoments:
         return self.centre + self.step
 
     def residual_variance(self, squares: float) -> float:
-        """Return the residuals' variance: their noisy sum `squares` (from 0) over rows less features (at least 1)."""
+        """Return the residuals' variance: their noisy sum of `squares`, at least 0, over rows less features."""
         return max(squares, 0.0) / max(self.weight - self.product.size, 1.0)
 
     def estimated(self, variance: float, most_rows: int) -> Estimated:

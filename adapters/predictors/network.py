@@ -43,7 +43,10 @@ class Network(Scored):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of coded rows, rows x levels of the target; 0 for the first of two levels."""
+        """Return the logits of rows, codes by column: an array, rows x levels of the target.
+
+        0 for the first of two levels.
+        """
         h = np.tanh(self.featured(rows) @ self.hidden.T)
         found: Floats = h @ self.output[:-1] + self.output[-1]
         return found if found.shape[1] > 1 else np.column_stack([np.zeros(len(found)), found])
@@ -61,7 +64,10 @@ class Network(Scored):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Network:
-        """Return the model of a stored state; refuse facts and weights that do not fit the schema or each other."""
+        """Return the model, in a schema, of a stored state: weights by name, and facts.
+
+        ReleaseError for such as do not fit the schema or each other.
+        """
         facts, arrays = state.facts, state.arrays
         design, target = design_of(facts, schema), facts["target"]
         if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:

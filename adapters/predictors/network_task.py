@@ -46,7 +46,10 @@ class NetworkProblem:
 
     @classmethod
     def of(cls, task: PredictorProblem) -> NetworkProblem:
-        """Return the network's task, of the regression's with another rate and clip; refuse unsound gradients."""
+        """Return the network's task, made from `task`, a regression's, with another rate and clip.
+
+        Refused: gradients that a question would refuse.
+        """
         s = task.settings
         bounded = 1 + s.multiplier if s.loss_bounds else 1.0
         rate = s.rate or RATE / ((s.hidden + 1) * bounded)
@@ -74,12 +77,15 @@ class NetworkProblem:
         return self.task.descent(start)
 
     def layers(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the vector `theta` of all weights as matrices: hidden (units x features), output (+ 1 x logits)."""
+        """Return matrices of the flat array `theta`, all weights: hidden (units x features), output (+ 1 x logits)."""
         cut = self.units * len(self.task.names)
         return theta[:cut].reshape(self.units, -1), theta[cut:].reshape(-1, self.outputs)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
-        """Return (design, hidden weights, output weights) of a question at `theta` in a group, None: all; rounded."""
+        """Return (design, hidden weights, output weights), rounded, of a question at the flat array `theta`.
+
+        They are those of everybody (None) or of the group of this number.
+        """
         hidden, output = self.layers(rounded(theta))
         if group is None or not self.task.groups:
             return self.task.design, hidden, output
@@ -89,14 +95,17 @@ class NetworkProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> NetworkGradients:
-        """Return the question for the sum of clipped gradients at `theta`, of group number `group` or (None) everybody.
+        """Return the question for a sum of clipped gradients at flat weights `theta`, of a group (number) or None: all.
 
         A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
         """
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 
     def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
-        """Return the question for the sum of clipped log losses at `theta`, of one group or everybody (None)."""
+        """Return the question for a sum of clipped log losses at `theta`, flat weights, of a group (number) or all.
+
+        None is all.
+        """
         return NetworkLosses(*self._query(theta, group), self.task.settings.loss_clip)
 
     def _query(self, theta: Floats, group: int | None) -> tuple[Coded, str, Floats, Floats]:
@@ -104,7 +113,7 @@ class NetworkProblem:
         return design, self.task.target, hidden, output
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """Return a group's gradient as a vector over everybody's weights: 0 for those that its design lacks."""
+        """Return the array `gradient` of a group, by number, over everybody's weights: 0 for those its design lacks."""
         if not self.task.groups:
             return gradient
         share = self.task.local[group].share
@@ -112,7 +121,7 @@ class NetworkProblem:
         return np.concatenate([(gradient[:cut].reshape(self.units, -1) @ share).ravel(), gradient[cut:]])
 
     def model(self, theta: Floats, tailored: Tailored, noise: float) -> Network:
-        """Return the `Network` with the weights `theta`, as its facts the budgets `tailored` and `noise` of a step."""
+        """Return the `Network` with the flat weights `theta`; facts are the budgets `tailored` and a step's `noise`."""
         described = self.task.described(tailored) | {
             "Model": f"network of {self.units} hidden units for {self.task.target}, on {len(self.task.names)} features",
             "Clip": f"{self.task.clip:.3g}, of the gradient by all {len(theta):,} weights",

@@ -43,9 +43,10 @@ class Objective:
     """Slope G of the penalty for a broken bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
-        """Refuse labels not in `labels`, weights or bounds outside [0, 1], weights with another kind than `weights`.
+        """Refuse weights or bounds that name none of the groups' `labels`, or lie outside [0, 1].
 
-        Refused too are weights that lack a group or do not add up to 1 within 0.001. `who` opens the messages.
+        Refused too are weights with another kind of objective than `weights`, that lack a group or do not add up to 1
+        within 0.001. `who` opens the messages.
         """
         if bool(self.weights) != (self.kind == "weights"):
             raise UsageError(f'{who}: group_weights go with objective = "weights".')
@@ -65,7 +66,7 @@ class Objective:
     def slopes(
         self, labels: Sequence[str], shares: NDArray[np.float64], losses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return one weight a group, of its mean gradient: the objective's derivative by the group's mean loss.
+        """Return an array, one weight a group, of its mean gradient: the objective's derivative by its mean loss.
 
         Args:
             labels: The groups.

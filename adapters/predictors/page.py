@@ -40,7 +40,7 @@ UNITS = (
 
 
 def coefficients_section(model: Regression, named: Callable[[str], str]) -> Section:
-    """Return the page's section of the regression `model`: coefficients, 95 % intervals, groups, the fit.
+    """Return the page's Section on a regression, `model`: coefficients, 95 % intervals, groups, the fit.
 
     `named` maps a group's label to its name for readers.
     """
@@ -67,19 +67,25 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
 
 
 def network_section(model: Network, named: Callable[[str], str]) -> Section:
-    """Return the page's section of the network `model`: settings in words, groups by names `named`, no weights."""
+    """Return the page's Section on a network, `model`: settings in words, and groups; no weights.
+
+    `named` maps a group's label to its name for readers.
+    """
     return Section(
         "network", "The network", text=[NETWORK], facts=_described(model.facts), figures=_groups(model.facts, named)
     )
 
 
 def _described(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the pairs of caption and text under `described` in a fit's facts; an empty list without any."""
+    """Return a list of (caption, text) pairs, the entry `described` of a fit's facts; [] without any."""
     return [(key, str(value)) for key, value in facts.get("described", {}).items()]
 
 
 def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figure]:
-    """Return one figure in a list: sizes, weights, rho of groups (`named`) in the fit's facts; [] below two groups."""
+    """Return a list of one Figure, a table of groups in a fit's facts: sizes, weights, rho; [] below two groups.
+
+    `named` maps a group's label to its name for readers.
+    """
     groups = facts.get("groups", [])
     if len(groups) < 2:
         return []
@@ -89,7 +95,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Return a table, with a caption, of coefficients `rows`: value, noisy estimate, 95 % interval, picture.
+    """Return a Table, captioned, of `rows`, dicts of coefficients: value, noisy estimate, 95 % interval, picture.
 
     Estimate and interval are by noisy moments, and left out where the row's `lower` is not finite.
     """

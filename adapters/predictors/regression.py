@@ -50,12 +50,18 @@ class Regression(Designed):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the linear predictor of each row, an array of one entry per row; `softmax` adds an axis of levels."""
+        """Return the linear predictor of rows, codes by column: an array of one entry a row.
+
+        `softmax` has an axis of levels too.
+        """
         found: Floats = self.featured(rows) @ self.theta
         return found
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return one prediction per row: the target's mean in its unit, within its bounds, or its likeliest level."""
+        """Return an array, an entry a row (codes by column): the target's mean in its unit, or its likeliest level.
+
+        Means are within the target's bounds.
+        """
         logits = self.logits(rows)
         if self.link == "linear":
             column = cast("Numeric", self.schema.column(self.target))
@@ -66,7 +72,10 @@ class Regression(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability of each level of the target, rows x levels; refuse a linear model (UsageError)."""
+        """Return an array, rows x levels of the target: its probabilities for rows, codes by column.
+
+        UsageError for a linear model.
+        """
         logits = self.logits(rows)
         if self.link == "linear":
             raise UsageError("predict: a linear model has no probabilities.")
@@ -75,7 +84,10 @@ class Regression(Designed):
         return softmax(logits)
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of coded rows: `prediction` and, unless linear, `probability=LEVEL` for each level."""
+        """Return output columns of rows (codes by column) by name, arrays: `prediction`, a level's probability.
+
+        The latter are `probability=LEVEL` for each level, none for a linear model.
+        """
         if self.link == "linear":
             return {"prediction": self.predict(rows)}
         return self.written(rows, self.probabilities(rows))
@@ -180,7 +192,10 @@ class Regression(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Regression:
-        """Return the model of a stored state; refuse facts and arrays that do not fit the schema or each other."""
+        """Return the model, in a schema, of a stored state: arrays by name, and facts.
+
+        ReleaseError for such as do not fit the schema or each other.
+        """
         facts, arrays = state.facts, {name: np.asarray(array) for name, array in state.arrays.items()}
         design = design_of(facts, schema)
         target, link, theta = facts["target"], facts["link"], arrays["theta"]

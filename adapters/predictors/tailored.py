@@ -35,24 +35,24 @@ class Descending(Protocol):
     """Model of stage 2: regression (`PredictorProblem`) or network (`NetworkProblem`); its numbers are one vector."""
 
     def descent(self, start: Floats) -> Descent:
-        """Return a `Descent` from the vector of numbers `start`, with the settings' rate, momentum and steps."""
+        """Return a `Descent` from the array of numbers `start`, with the settings' rate, momentum and steps."""
         ...
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Query:
-        """Return the question for the sum of clipped gradients at `theta`, of group number `group` or (None) everybody.
+        """Return the question for a sum of clipped gradients at numbers `theta`, of a group (number) or None: all.
 
         A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
         """
         ...
 
     def losses(self, theta: Floats, group: int | None = None) -> Query:
-        """Return the question for the sum of clipped losses at `theta`, of group number `group` or (None) everybody."""
+        """Return the question for a sum of clipped losses at the numbers `theta`, of a group (number) or None: all."""
         ...
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """Return a group's gradient as an array over everybody's numbers: 0 for those that its design lacks."""
+        """Return the array `gradient` of a group, by number, over everybody's numbers: 0 where its design has none."""
         ...
 
 
@@ -85,9 +85,9 @@ class Tailored:
 
     @classmethod
     def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
-        """Return stage 2's budgets of a task: `rho` divided by its steps, groups' shares by `errors`, equal if None.
+        """Return a task's budgets of stage 2: `rho` divided by its steps, shared among groups by `errors`, or equally.
 
-        `sizes` are records by group; `moves` is by `loss_moves`.
+        `sizes` are records by group; `moves`, by `loss_moves`, divides what losses cost.
         """
         shares = np.ones(len(sizes)) if errors is None else errors
         # uniform composition: every step of Algorithm 2 gets an equal part of stage 2's budget
@@ -98,13 +98,13 @@ class Tailored:
 
 
 def ask(query: Query, rho: float) -> Program[NoisySum]:
-    """Ask a query with one block at price `rho`; the program returns its `NoisySum`."""
+    """Program that asks a query of one block at the price `rho`, and returns its `NoisySum`."""
     (answer,) = yield from total(query, rho=rho)
     return answer
 
 
 def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Program that asks one of `queries` of each of a task's groups at `rhos`; returns `NoisySum`s in their order.
+    """Program that asks query k of group k of a task at rhos[k]; returns a list of `NoisySum`s in that order.
 
     Without groups the first query is asked of everybody, and the list has one entry.
     """
@@ -119,15 +119,19 @@ def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[fl
 
 
 def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return each group's rho for one round of a task, `rho` in all by `accounting`, in proportion to `shares`.
+    """Return a list of each group's rho for one round of a task, that costs `rho` by `accounting`.
 
-    Each of several overlapping families gets an equal part of it; under `paper` all groups together do.
+    Groups' parts are as `shares`. Each of several overlapping families gets an equal part of it; under `paper` all
+    groups together do.
     """
     return divided(accounting, rho if accounting == "paper" else rho / max(1, len(task.families.layouts)), shares)
 
 
 def records(task: PredictorProblem, sizes: Floats) -> float:
-    """Return a task's number of records: the groups' `sizes` summed over the number of families; all are in each."""
+    """Return a task's number of records: the sum of its groups' `sizes` over the number of families.
+
+    All are in each.
+    """
     return float(sizes.sum()) / max(1, len(task.families.layouts))
 
 
@@ -143,7 +147,7 @@ def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
 
 
 def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
-    """Program of a task's Algorithm 1 for `rho`; returns `First`: coefficients, and if `tailored` groups' errors.
+    """Program of a task's Algorithm 1 for `rho`; returns a `First`: coefficients, and if `tailored` groups' errors.
 
     `sizes` are records by group, `moves` is the number of groups that see one changed record, by `loss_moves`.
     """
@@ -178,9 +182,9 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Program for `rho` that returns (coefficients: least squares, Newton steps or descent; last step's moments).
+    """Program of a task for `rho`: (coefficients by least squares, Newton steps or descent; last step's moments).
 
-    Second are the `NoisyMoments` of the last step; None for `softmax`.
+    Second are the `NoisyMoments` of the last step; None for `softmax`. `sizes` are records by group.
     """
     # least squares needs one question: X'X and X'y
     if task.link == "linear":
@@ -197,7 +201,7 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 
 
 def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
-    """Program that returns the moments of a task's Newton step number `step` from `start`, for a part of rho."""
+    """Program for a part of `rho` that returns the NoisyMoments of a task's Newton step number `step` from `start`."""
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
     return NoisyMoments.newton(square, gradient, query.theta)
@@ -209,7 +213,10 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 
 
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
-    """Program that returns a task's coefficients after iterations / PRECURSOR noisy steps, for `rho`, on `rows`."""
+    """Program for `rho` that returns a task's coefficients after iterations / PRECURSOR noisy steps.
+
+    `rows` is the number of records, by which a sum of gradients is divided.
+    """
     steps = max(1, task.steps // PRECURSOR)
     descent = task.descent(task.origin, steps)
     for _ in range(steps):
@@ -221,10 +228,12 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task's Algorithms 2 and 3 from `start`, budgets `tailored`; returns (`model`'s numbers, noise).
+    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`: (`model`'s numbers, noise).
 
     The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
     groups' mean gradients.
+
+    Returns (`model`'s numbers, noise).
     """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
@@ -264,7 +273,10 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Program for `rho` of a task: everybody's gradient of `model` at `theta`, rows weighted by `v`; (sum, noise)."""
+    """Program of a task for `rho` that returns (everybody's gradient of `model` at `theta`, its noise), in one sum.
+
+    `v` has the weight of each group's rows; a row in several groups has their sum.
+    """
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         # a row's weight is the sum of its groups' weights, tabulated by the groups' columns

@@ -98,18 +98,24 @@ class PredictorProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
-        """Return a `Descent` from coefficients `start`, projected; `steps` None takes the task's."""
+        """Return a `Descent` from the coefficients `start`, projected into the region.
+
+        None takes the task's `steps`.
+        """
         number = self.steps if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
         return Descent(self.region, self.rate, self.settings.momentum, number, tail, self.region.project(start))
 
     def curvature(self, theta: Floats) -> Curvature:
-        """Return the question for a Newton step of a logistic model from `theta`: noisy curvature and gradient."""
+        """Return the question for a Newton step of a logistic model from coefficients `theta`: curvature, gradient."""
         (asked,) = self._asked(theta, None)[1]
         return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
-        """Return (a question's design in a group or None, coefficients `theta` with a first axis of 1, rounded)."""
+        """Return (design, coefficients with a first axis of 1, rounded) of a question at `theta`.
+
+        They are those of everybody (None) or of the group of this number.
+        """
         here = self.local[group] if group is not None and self.groups else None  # inside strata no group may be left
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, rounded(own)[None]
@@ -117,7 +123,7 @@ class PredictorProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Gradients:
-        """Return the question for the sum of clipped gradients at `theta`, of group number `group` or (None) everybody.
+        """Return the question for a sum of clipped gradients at coefficients `theta`, of a group (number) or None: all.
 
         A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
         """
@@ -125,13 +131,13 @@ class PredictorProblem:
         return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
 
     def widened(self, gradient: Floats, group: int) -> Floats:
-        """Return a group's gradient as an array over everybody's coefficients: 0 for those that its design lacks."""
+        """Return the array `gradient` of a group, by number, over everybody's coefficients: 0 for those it lacks."""
         own = gradient.reshape(-1, *self.origin.shape[1:])
         found: Floats = self.local[group].share.T @ own if self.groups else own
         return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """Return the question for the sum of clipped losses at `theta`, of group number `group` or (None) everybody.
+        """Return the question for a sum of clipped losses at coefficients `theta`: a group's, by number, or (None) all.
 
         Losses are squared residuals for `linear` or with `squared`, else log losses.
         """
@@ -160,7 +166,7 @@ class PredictorProblem:
         }
 
     def described(self, tailored: Tailored) -> dict[str, str]:
-        """Return captions and texts on the fit's settings and budgets, "Objective" -> "pooled", for a page."""
+        """Return a list of (caption, text) pairs for a page, on settings and budgets `tailored`."""
         s = self.settings
         return {
             "Model": f"{s.model} regression of {self.target} on {len(self.names)} features",
@@ -175,7 +181,7 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families, budget: Budget) -> PredictorProblem:
-    """Return the regression's task by settings, public facts, families; refuse unfit target, features, groups.
+    """Return the regression's task by settings, public facts, families, budget; refuse unfit target, features, groups.
 
     Refused too are a fit without size whose groups are not counted, and queries whose check fails.
     """
@@ -235,7 +241,10 @@ def task_of(settings: GroupRegression, public: Public, families: Families, budge
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
-    """Return the design inside a group: constant columns' coefficients, of `names`, are added to the intercept."""
+    """Return the design inside a group, a stratum, and the matrix from everybody's coefficients to its own.
+
+    `names` are everybody's; those of columns constant in the group are added to the intercept.
+    """
     inner = within(schema, (group,))
     columns = tuple(name for name in design.columns if name in inner.columns)
     own = Coded(

@@ -72,33 +72,37 @@ class RandomisedClassifier(Designed):
         return replace(self, deterministic=True)
 
     def _logits(self, rows: Codes) -> Floats:
-        """Return an array, rows x classifiers: each row's features times each classifier's coefficients."""
+        """Return an array, rows x classifiers: features of rows (codes by column) times each one's coefficients."""
         found: Floats = self.featured(rows) @ self.thetas.T
         return found
 
     def chances(self, rows: Codes) -> Floats:
-        """Return for each row the probability, 0 or 1 without chance, with which its second level is predicted."""
+        """Return an array, an entry a row (codes by column): the probability with which its second level is predicted.
+
+        It is 0 or 1 without chance.
+        """
         said = self._logits(rows) > 0
         if self.deterministic:
             return said[:, self.best].astype(np.float64)
         return np.minimum(said @ self.weights, 1.0)
 
     def mean_probability(self, rows: Codes) -> Floats:
-        """Return for each row the mean of the classifiers' probabilities of the second level (the best one's alone).
+        """Return an array, an entry a row (codes by column): the classifiers' mean probability of the second level.
 
-        Squared and log losses are of these; `chances` is the probability that a row is predicted as the second level.
+        The mean is by weights; of a choice of one, the best one's. Squared and log losses are of these; `chances` is
+        the probability that a row is predicted as the second level.
         """
         each = 1 / (1 + np.exp(-np.clip(self._logits(rows), -700, 700)))
         found: Floats = each[:, self.best] if self.deterministic else np.minimum(each @ self.weights, 1.0)
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probability with which each level is predicted, rows x 2: the exact mean over the draws."""
+        """Return an array, rows (codes by column) x 2: the probability with which each level is predicted."""
         second = self.chances(rows)
         return np.column_stack([1 - second, second])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return a level of the target for each row, as a text: that of the classifier drawn for the row.
+        """Return an array of texts, the target's level for each row (codes by column), by the classifier drawn for it.
 
         Raises:
             UsageError: The predictor is randomised and has no seed.
@@ -116,7 +120,7 @@ class RandomisedClassifier(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of coded rows: `prediction`, `probability=LEVEL`s.
+        """Return output columns of rows (codes by column) by name: `prediction`, `probability=LEVEL`s.
 
         `mean_probability` for goals of losses.
         """
@@ -129,7 +133,10 @@ class RandomisedClassifier(Designed):
         }
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return {name: table} of `rates` of groups and `goals`, if the facts have such rows; `rows` is not used."""
+        """Return a mapping from name to Arrow table, of group `rates` and `goals`, if the facts have them.
+
+        `rows` is unused.
+        """
         import pyarrow as pa
 
         return {name: pa.Table.from_pylist(self.facts[name]) for name in ("rates", "goals") if self.facts.get(name)}
@@ -161,7 +168,10 @@ class RandomisedClassifier(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> RandomisedClassifier:
-        """Return the model of a stored state; refuse facts and arrays that do not fit the schema or each other."""
+        """Return the model, in a schema, of a stored state: arrays by name, and facts.
+
+        ReleaseError for such as do not fit the schema or each other.
+        """
         facts, thetas, weights = state.facts, *(np.asarray(state.arrays[name]) for name in ("thetas", "weights"))
         design = Coded(tuple(facts["columns"]), reference=tuple((str(c), str(v)) for c, v in facts["reference"]))
         target, best, alone, fit = facts["target"], facts["best"], facts["deterministic"], facts["fit"]

@@ -35,10 +35,13 @@ class Function(ABC):
 
     @abstractmethod
     def value(self, z: Floats) -> float:
-        """Return the function of the numbers `z`, one number, not smoothed."""
+        """Return the function of an array of numbers `z`, a float, not smoothed."""
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return a float, the smooth stand-in of the function at the numbers `z`; by default the function itself."""
+        """Return a float, the stand-in of the function at the numbers `z` that is smooth by `smoothing`.
+
+        By default itself.
+        """
         return self.value(z)
 
     @abstractmethod
@@ -47,7 +50,7 @@ class Function(ABC):
 
     @abstractmethod
     def lipschitz(self, size: int) -> float:
-        """Return the L2 Lipschitz constant of the function of `size` numbers."""
+        """Return the L2 Lipschitz constant of the function of `size` numbers, a float."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Largest(Function):
     curved: ClassVar[Literal["convex", "concave"]] = "convex"
 
     def value(self, z: Floats) -> float:
-        """Return the largest of the numbers `z`, max_j z_j."""
+        """Return the largest of the array of numbers `z`, max_j z_j."""
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:

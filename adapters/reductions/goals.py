@@ -87,7 +87,10 @@ class Part:
     """Largest value of the losses that F takes."""
 
     def value(self, counts: Floats) -> float:
-        """Return the part's value for the vector `counts` of counts and sums, or their means; not smoothed."""
+        """Return the part's value, a float, for `counts`: one vector of counts and sums, or of their means.
+
+        Not smoothed.
+        """
         return self.constant + self.sign * self.function.value(self.slopes @ counts + self.offsets)
 
     def smooth(self, counts: Floats, smoothing: Smoothing) -> float:
@@ -106,14 +109,14 @@ class Part:
         return Term(f.kind, self.slopes, self.offsets, weight, hinge, self.sign, self.constant, f.parameter)
 
     def measure(self, counts: Floats) -> float:
-        """Return a float: the measure at `counts` that the part is named for and `bound` bounds, of rates."""
+        """Return a float, the measure that the part is named for and `bound` bounds, at a vector of `counts`, sums."""
         if isinstance(self.function, Spread):  # the Gini index itself
             z = self.slopes @ counts + self.offsets
             return Spread().value(z) / (len(z) * max(float(z.sum()), 1e-9))
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
-        """Return the standard deviation of `measure`, by `smoothing`, if each of `counts` has noise `sigma`."""
+        """Return the deviation of `measure`, smooth by `smoothing`, if each of a vector `counts` has noise `sigma`."""
         z = self.slopes @ counts + self.offsets
         scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
         return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
@@ -132,12 +135,12 @@ class Goal:
     """Goals not estimable for too few records: constraints with the groups that they leave out, or the objective."""
 
     def value(self, counts: Floats) -> float:
-        """Return the penalised objective for the vector `counts` of counts and sums, not smoothed."""
+        """Return the penalised objective, a float, for `counts`, a vector of counts and sums; not smoothed."""
         broken = math.fsum(max(0.0, part.value(counts)) for part in self.constraints)
         return self.objective.value(counts) + self.multiplier * broken
 
     def smooth(self, counts: Floats) -> float:
-        """Return the smooth stand-in of the penalised objective, which Frank-Wolfe minimises, for `counts`."""
+        """Return the smooth stand-in of the penalised objective, a float, for a vector `counts`; Frank-Wolfe's goal."""
         broken = math.fsum(self.smoothing.hinge(p.smooth(counts, self.smoothing))[0] for p in self.constraints)
         return self.objective.smooth(counts, self.smoothing) + self.multiplier * broken
 
@@ -163,7 +166,7 @@ def penalty(objective: Part, tolerance: float) -> float:
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """Return the part of the objective `name` over groups of enough records in `sizes`, or everybody's.
+    """Return the Part of the objective `name`: over the groups of enough records in `sizes`, or of everybody.
 
     `floor` is the number added to rates in geometric means.
     """
@@ -182,13 +185,16 @@ def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
 
 
 def measured_by(name: str) -> str:
-    """Return the measure that the objective or constraint `name` needs: `squared`, `log`, or "" if counts suffice."""
+    """Return the measure of losses that the objective or constraint `name` needs: `squared`, `log`, "" if counts do."""
     loss = BOUNDED.get(name) or AVERAGED.get(name, ("error", ""))[0]
     return OF_PROBABILITIES[loss][0] if loss in OF_PROBABILITIES else ""
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
-    """Return a part: 1 (or `least` > 0) less the mean `name`, with `floor`, of rates of being right, by `sizes`."""
+    """Return a Part: 1 (or `least` > 0) less the mean `name`, geometric or harmonic, of both rates of being right.
+
+    Rates are those of the two labels, by `sizes`; `floor` is added to them in the geometric mean.
+    """
     rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
     function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
     # with the floor, a mean of rates 1 is 1 + floor: the shift corrects for it
@@ -199,9 +205,11 @@ def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return (parts: constraints of `named`, name -> bound, by `sizes`; pairs left out for too few records).
+    """Return (list of Parts, the constraints `named`, name -> bound; list of pairs, those left out).
 
-    A pair is a constraint and a group's label, which is empty where a rate of everybody lacks records.
+    Left out are those of too few records by `sizes`, as (constraint, group's label); the label is empty where a rate of
+    everybody lacks them. `versus` says if groups are compared with each other or with everybody; `floor` is as for the
+    objective.
     """
     found, lacking = list[Part](), list[tuple[str, str]]()
     for name, bound in named.items():
@@ -228,10 +236,10 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """Return (part: largest difference of rates `name` in `sizes` less its bound, or None; labels left out).
+    """Return (Part: largest difference of the groups' rates of the parity `name`, less its bound; labels left out).
 
-    `versus` says if groups are compared with each other or with everybody. Second are the labels of groups left out for
-    too few records.
+    None if no two groups have records enough by `sizes`. `versus` says if groups are compared with each other or with
+    everybody.
     """
     rows, without = list[Any](), dict[str, None]()
     for loss in PARITIES[name]:
@@ -249,9 +257,10 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (bound on the largest excess of a group's loss `name` in `sizes`, or None; names of too few records).
+    """Return (Part: largest excess of groups' losses of the constraint `name` over a bound; names left out).
 
-    Second are the names left out for too few records: of groups, or of group and label such as `F|yes`.
+    `bound` is a number or a mapping by name. None, and names left out, for too few records by `sizes`: of groups, or of
+    group and label such as `F|yes`.
     """
     several = isinstance(bound, Mapping)
     places = bounded_places(name, sizes.labels, sizes.levels)
@@ -271,7 +280,10 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
 
 
 def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> dict[str, tuple[Loss, int]]:
-    """Return {name: (loss, group number)} for each group's label, and each group and level's, as `F|yes`."""
+    """Return a mapping from groups' labels, and group and level's (`F|yes`), to (loss, group's number).
+
+    The loss is the one that the constraint `name` bounds.
+    """
     loss = BOUNDED[name]
     cells = {
         "|".join(filter(None, (label, level))): (one, g)
@@ -282,9 +294,10 @@ def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> d
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (bound on the Gini index of accuracies a, sum_ij |a_i - a_j| / (2 K sum a_i), or None; labels left out).
+    """Return (Part: Gini index of groups' accuracies a, less its bound, or None; list of labels left out).
 
-    None for fewer than two estimable groups; second are the labels of the others.
+    The index is sum_ij |a_i - a_j| / (2 K sum a_i) over K groups. None for fewer than two; left out are groups of too
+    few records by `sizes`.
     """
     known = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
     without = [label for g, label in enumerate(sizes.labels) if g not in known]

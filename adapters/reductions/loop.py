@@ -60,9 +60,10 @@ class LoopResult:
 
 
 def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
-    """Program for `rho` that asks a task's counts and losses of classifiers `thetas`; returns (rows x numbers, noise).
+    """Program for `rho` that asks a task's counts and losses of classifiers, the rows of `thetas`.
 
-    Sums of losses are in units of their clips; one noise scale holds for all numbers.
+    It returns (array of a row for each, their noise). Sums of losses are in units of their clips; one noise scale holds
+    for all numbers.
     """
     measures = task.settings.measures
     # one question for counts and one for each measure of losses, at equal prices and so of one noise
@@ -77,7 +78,10 @@ def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tupl
 
 
 def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Program of a task's Algorithm 2 for `rho` on a goal, by `sizes`; returns classifiers, weights, counts, noise."""
+    """Program of a task's Algorithm 2 for `rho` on a goal, by `sizes`.
+
+    Returns a LoopResult: classifiers, weights, counts.
+    """
     s = task.settings
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
     each = rho / s.iterations * (1 - 1e-12)
@@ -99,7 +103,7 @@ def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -
 
 
 def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Program of a task's Algorithm 1 for `rho`, by `sizes`: one candidate drawn by the goal, with counts, weight 1."""
+    """Program of a task's Algorithm 1 for `rho` on a goal, by `sizes`; returns a LoopResult of one drawn candidate."""
     s = task.settings
     candidates, rho = yield from _candidates(task, sizes, goal, rho)
     rho *= 1 - 1e-12
@@ -133,9 +137,9 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Pro
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Program that returns (candidates' coefficients, a row each, public or around a paid classifier; the rho left).
+    """Program of a task that returns (array of candidates' coefficients, a row each; the rho left of `rho`).
 
-    A paid one is fitted to the task's goal, by the groups' `sizes`.
+    They are public, or around a paid classifier, fitted to the goal by the groups' `sizes`.
     """
     s = task.settings
     if s.candidates == "net":

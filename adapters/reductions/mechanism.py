@@ -197,7 +197,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return task_of(self, public)
 
     def goal(self, sizes: Sizes) -> Goal:
-        """Return objective, constraints and penalty as one goal for groups of these sizes."""
+        """Return objective, constraints and penalty of the settings as one Goal, for groups of these sizes."""
         objective = objective_of(self.objective, sizes, self.floor)
         parts, lacking = constraints_of(self.constraints, sizes, self.versus, self.floor)
         if objective.name != self.objective:
@@ -218,7 +218,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Program on public facts that counts sizes, runs the method for `allot`, returns the classifier."""
+        """Program on public facts, for `allot`: counts sizes, runs the method, returns a RandomisedClassifier."""
         task = self.task(public)
         sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
         goal = self.goal(sizes)

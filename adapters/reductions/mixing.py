@@ -30,7 +30,7 @@ ENOUGH, PATIENCE = 1e-9, 5
 
 
 def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats:
-    """Return the weights of all classifiers in the mixture, the last of which is new; they add up to 1.
+    """Return an array of the weights of all classifiers in the mixture, the last of which is new; they add up to 1.
 
     Args:
         mixing: The rule, `corrected` or `classic`.
@@ -45,7 +45,10 @@ def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats
 
 
 def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
-    """Return classifiers' weights with a smaller smooth goal of `tables`, by FISTA from `start`; never a larger."""
+    """Return an array of classifiers' weights with a smaller smooth goal than `start`, found by FISTA; never a larger.
+
+    `tables` are their noisy counts, a row each.
+    """
     here = ahead = start
     value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0
     for _ in range(ROUNDS):

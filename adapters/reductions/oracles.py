@@ -48,7 +48,7 @@ class OracleCost:
     """Max-divergence; infinite if it has no bound (Definition 7.1)."""
 
     def approximate(self, delta: float) -> float:
-        """Return epsilon at this `delta` (Definition 7.2): the smaller of `epsilon` and that converted from rho."""
+        """Return an epsilon at this `delta` (Definition 7.2): the smaller of `epsilon` and that of rho."""
         return min(self.epsilon, epsilon_of(self.rho, delta))
 
     def renyi(self, order: float) -> float:
@@ -61,7 +61,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def cost(self, rho: float) -> OracleCost:
-        """Return rho and epsilon that bound what a neighbouring table changes in one problem solved for `rho`."""
+        """Return an OracleCost, rho and epsilon, bounding what a neighbouring table changes in a problem for `rho`."""
 
     @abstractmethod
     def solve(
@@ -86,15 +86,15 @@ class ExponentialOracle(Oracle):
     """Coefficients, one row a candidate."""
 
     def cost(self, rho: float) -> OracleCost:
-        """Return rho, and as epsilon that of a pure choice: sqrt(8 rho)."""
+        """Return an OracleCost: `rho`, and as epsilon that of a pure choice, sqrt(8 rho)."""
         return OracleCost(rho, Choose((), rho).epsilon)
 
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Program of a task that returns a candidate's coefficients drawn for `rho` by `weights`, errors if tiny.
+        """Program of a task that returns coefficients of the candidate drawn for `rho` by the costs `weights`.
 
-        `weights` are by group, label and prediction; `sizes` are the groups'.
+        Weights are by group, label and prediction; if tiny, by errors. `sizes` are the groups', `start` is not used.
         """
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
@@ -105,7 +105,7 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
     def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
-        """Program of a task that returns coefficients of the candidate drawn for `rho` by the score of these terms."""
+        """Program of a task that returns coefficients of the candidate drawn for `rho` by a score, a sum of `terms`."""
         query = task.confusions(self.candidates)
         number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
         return np.array(self.candidates[number])
@@ -118,15 +118,15 @@ class DescentOracle(Oracle):
     steps: int
 
     def cost(self, rho: float) -> OracleCost:
-        """Return rho, and an infinite epsilon: Gaussian noise has no bounded max-divergence."""
+        """Return an OracleCost: `rho`, and an infinite epsilon, as Gaussian noise has no bounded max-divergence."""
         return OracleCost(rho)
 
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
     ) -> Program[Floats]:
-        """Program of a task that returns coefficients after `steps` noisy gradients by `weights` from `start`.
+        """Program of a task that returns coefficients after `steps` noisy gradients from `start`, by costs `weights`.
 
-        All steps cost `rho` together; `sizes` are the groups'.
+        Weights are by group, label and prediction; `sizes` are the groups'. All steps cost `rho` together.
         """
         dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
         # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
@@ -147,7 +147,7 @@ class DescentOracle(Oracle):
 
 
 def net(features: int, number: int) -> Floats:
-    """Return `number` x `features` coefficients: unit vectors drawn by a fixed public seed."""
+    """Return an array (number, features) of coefficients, unit vectors a row, drawn by a fixed public seed."""
     # directions of normal vectors are uniform on the sphere
     drawn = np.random.default_rng(2).normal(size=(number, features))
     found: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
@@ -155,16 +155,16 @@ def net(features: int, number: int) -> Floats:
 
 
 def thresholds(number: int) -> Floats:
-    """Return an array with one classifier a row, x > t or x < t of one numeric feature, at number // 2 even t."""
+    """Return an array of `number` classifiers, a row each: x > t or x < t of one numeric feature, t even."""
     cuts = np.linspace(-1, 1, max(number // 2, 1))
     above = np.column_stack([-cuts, np.ones_like(cuts)])
     return np.vstack([above, -above])
 
 
 def shifted(theta: Floats, movable: NDArray[np.bool_], number: int, width: float) -> Floats:
-    """Return `number` copies of coefficients `theta`, one row each: the first unchanged, others moved where `movable`.
+    """Return an array of `number` rows, copies of coefficients `theta`: the first unchanged, others moved.
 
-    Moves are normal with deviation `width`, by a fixed public seed.
+    Moves are of entries where the mask `movable` is true, normal with deviation `width`, by a fixed public seed.
     """
     moves = np.random.default_rng(3).normal(scale=width, size=(number, len(theta))) * movable
     moves[0] = 0

@@ -38,7 +38,10 @@ ALONE = (
 
 
 def reductions_section(model: RandomisedClassifier, named: Callable[[str], str]) -> Section:
-    """Return the page's section "What was to hold" of a model: goals, rates of groups by `named`, the fit."""
+    """Return the page's Section "What was to hold" of a model: goals, rates of groups, the fit.
+
+    `named` maps a group's label to its name for readers.
+    """
     heads = [
         Column("Goal", "text"),
         Column("group", "text"),

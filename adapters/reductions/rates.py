@@ -115,7 +115,7 @@ class Sizes:
         return np.concatenate([found.ravel(), np.zeros(len(self.measures) * self.numbers.size)])
 
     def costs(self, slopes: Floats) -> Floats:
-        """Return counts' weights, groups x labels x predictions, by `slopes`, a goal's derivatives by counts, sums.
+        """Return an array of costs, groups x labels x predictions, by `slopes`: a goal's derivatives by counts, sums.
 
         The gradient oracle descends on a record's log loss in place of its error, so a log loss of weight 1 counts as
         an error of cost 1. A squared loss counts equally, with the log loss as a stand-in: both are proper, so for any
@@ -132,33 +132,36 @@ class Sizes:
         return found
 
     def most(self, measure: Measure) -> float:
-        """Return the largest loss of one record: `clip` for the measure `log`, else 1."""
+        """Return the largest loss of one record by a measure: `clip` for `log`, else 1."""
         return self.clip if measure == "log" else 1.0
 
     def largest(self, loss: Loss) -> float:
-        """Return the largest value of a rate or mean loss: `clip` for log losses, else 1."""
+        """Return the largest value of the rate or mean loss called `loss`: `clip` for log losses, else 1."""
         return self.most(OF_PROBABILITIES[loss][0]) if loss in OF_PROBABILITIES else 1.0
 
     def middle(self, loss: Loss) -> float:
-        """Return the constant to add to `row` . vector for the loss: 1/2 for losses of predictions, else 0."""
+        """Return the constant to add to `row` . vector for the rate `loss`: 1/2 for losses of predictions, else 0."""
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
-        """Return a mask, groups x labels, of cells whose records are the loss's denominator; None for all groups."""
+        """Return a mask, groups x labels, of cells whose records are the denominator of `loss` in a group.
+
+        The group is a number; None is all of them.
+        """
         found = np.zeros(self.numbers.shape, bool)
         for label in OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in COUNTED[loss]]:
             found[slice(None) if group is None else group, label] = True
         return found
 
     def estimable(self, loss: Loss, group: int | None = None) -> bool:
-        """Return True if a loss's denominator is at least `least` and three times its noise; None for all groups."""
+        """True if the denominator of `loss` in a group (number; None: all) is at least `least` and 3 x its noise."""
         cells = self.cells(loss, group)
         return bool(self.numbers[cells].sum() >= max(self.least, 3 * self.sigma * np.sqrt(cells.sum())))
 
     def row(self, loss: Loss, group: int | None = None) -> Floats:
-        """Return an array of coefficients: its product with the vector of counts and sums is the loss less `middle`.
+        """Return an array of coefficients: its product with the vector of counts and sums is `loss` less `middle`.
 
-        `group` None stands for everybody; denominators are at least 1.
+        It is that of a group, by number, or of everybody (None); denominators are at least 1.
         """
         found, cells = np.zeros((*self.numbers.shape, 2)), self.cells(loss, group)
         sums = np.zeros((len(self.measures), *self.numbers.shape))
@@ -172,11 +175,14 @@ class Sizes:
         return np.concatenate([found.ravel(), sums.ravel()])
 
     def rate(self, loss: Loss, group: int | None, counts: Floats) -> float:
-        """Return the rate or mean loss of a group, or everybody (None), for the vector `counts` of counts and sums."""
+        """Return the rate or mean loss called `loss` of a group (number; None: everybody) for `counts`, a vector."""
         return self.middle(loss) + float(self.row(loss, group) @ counts)
 
     def noise(self, loss: Loss, group: int | None, rate: float, sigma: float) -> float:
-        """Return the standard deviation of a group's loss `rate`, by noise `sigma` of counts and the denominator's."""
+        """Return the standard deviation of `rate`, the value of `loss` in a group, by number (None: everybody).
+
+        By noise `sigma` of counts, and by the denominator's.
+        """
         cells = self.cells(loss, group)
         size = max(float(self.numbers[cells].sum()), 1.0)
         denominator = (rate - self.middle(loss)) * self.sigma * float(np.sqrt(cells.sum())) / size

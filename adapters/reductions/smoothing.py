@@ -34,7 +34,7 @@ class Smoothing:
     """Width m, in the unit of the function's argument, as rates."""
 
     def maximum(self, z: Floats) -> tuple[float, Floats]:
-        """Return a smooth maximum of the numbers `z`, and its gradient, an array of z's size that adds up to 1."""
+        """Return (smooth maximum of the array of numbers `z`, its gradient: an array of z's size that adds up to 1)."""
         top = int(z.argmax())
         if self.kind == "none":
             return float(z[top]), (np.arange(len(z)) == top).astype(np.float64)
@@ -46,7 +46,7 @@ class Smoothing:
         return float(p @ z - self.width * (p @ p - 1) / 2), p
 
     def hinge(self, x: float) -> tuple[float, float]:
-        """Return a smooth max(0, x) and its derivative at x, which lies between 0 and 1."""
+        """Return (smooth max(0, x) of a number, its derivative at x, from 0 to 1)."""
         if self.kind == "none":
             return max(0.0, x), float(x > 0)
         if self.kind == "softmax":
@@ -70,7 +70,7 @@ class Smoothing:
 
 
 def onto_simplex(z: Floats) -> Floats:
-    """Return the array of numbers from 0 that add up to 1 and is nearest to `z`, of the same size."""
+    """Return an array: the numbers from 0 on that add up to 1 and are nearest to the array `z`, of the same size."""
     down = np.sort(z)[::-1]
     above = (np.cumsum(down) - 1) / np.arange(1, len(z) + 1)
     # the threshold that leaves the largest coordinates with a sum of 1

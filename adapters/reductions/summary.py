@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the predictor of a task's result `found`, with rates by `sizes`, goals, plan and settings as facts."""
+    """Return the predictor of a task's result `found`: its classifiers and weights, with facts for pages and plans.
+
+    Facts are rates by `sizes`, the values of the goal, plan and settings.
+    """
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
     told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
@@ -49,9 +52,9 @@ def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult)
 
 
 def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a dict for each group and loss in `sizes` (everybody first): records, value by `counts`, noise.
+    """Return a list of dicts, one a group and loss (everybody first): records by `sizes`, value by `counts`, its noise.
 
-    Value and noise are None for too few records.
+    `counts` is a vector, of deviation `noise`. Value and noise are None for too few records.
     """
     groups: list[tuple[str, int | None]] = [("", None)]
     groups += [(label, g) for g, label in enumerate(sizes.labels) if label]
@@ -74,7 +77,10 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a dict each for a goal's objective, constraints, lacking ones: bound, value by `counts`, `noise`."""
+    """Return a list of dicts, one for a goal's objective, each constraint, and each left out: bound, value, noise.
+
+    Values are by `counts`, a vector, of deviation `noise`.
+    """
     rows = [_row(goal.objective, goal, counts, noise, "objective")]
     rows += [_row(part, goal, counts, noise, "constraint") for part in goal.constraints]
     nothing = {"kind": "constraint", "bound": None, "value": None, "noise": None, "status": "not_estimable"}
@@ -95,7 +101,7 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: ReductionsProblem, sizes: Sizes, found: LoopResult) -> str:
-    """Return a text: a task's steps, and noise of `found` in rates of the smallest large enough cell of `sizes`."""
+    """Return a text: a task's settings, and noise of the result `found` in rates of the smallest cell of `sizes`."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
     if not np.isfinite(smallest):
         return task.settings.in_words

@@ -65,18 +65,19 @@ class ReductionsProblem:
         return np.array([name == "1" or name in groups for name in self.features])
 
     def confusions(self, thetas: Floats) -> Confusions:
-        """Return the question for counts by group, label and prediction of classifiers, one row of `thetas` each."""
+        """Return the question for counts by group, label and prediction of each classifier, a row of `thetas`."""
         return Confusions(self.design, self.target, rounded(thetas), self.by)
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
-        """Return the question for `measure` losses, by group and label, of classifiers: one row of `thetas` each."""
+        """Return the question for sums of `measure` losses by group and label of each classifier, a row of `thetas`."""
         clip = self.settings.loss_clip if measure == "log" else 1.0
         return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)
 
     def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_]) -> Gradients:
-        """Return the question for a log loss's gradient at `theta`, each row weighted by its cell's entry of `parts`.
+        """Return the question for the gradient of log loss at coefficients `theta`, rows weighted by their cell.
 
-        Rows of cells with True in `flips` count with the other label; cells are groups x labels.
+        Cells are groups x labels; `parts` has their weights. Rows of cells with True in `flips` count with the other
+        label.
         """
         by, thetas = (*self.by, self.target), rounded(theta[None])
         parts, flips = parts.reshape(self.shape), flips.reshape(self.shape)
@@ -113,7 +114,10 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
-    """Refuse settings that compare fewer than two groups, and bounds by names none of `labels` (and `levels`)."""
+    """Refuse settings that compare fewer than two of `labels`, the groups'.
+
+    And bounds by names that are none of these (nor group and level, such as `F|yes`).
+    """
     who = settings.name
     for name, bound in settings.constraints.items():
         if (name in PARITIES or name == "gini") and len(labels) < 2:
@@ -131,9 +135,10 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """Return settings' public numbers of records, groups x `target` labels; None if not set. Refuse unknown, missing.
+    """Return an array, groups x levels of `target`: public numbers of records in the settings; None if not set.
 
-    Refused too are groups without a record of a label whose rates a parity compares.
+    Refused are unknown and missing ones of `labels`, and groups without a record of a level whose rates a parity
+    compares.
     """
     if not settings.sizes:
         return None

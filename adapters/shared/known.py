@@ -178,7 +178,10 @@ def _error(known: Known, clique: Clique) -> float:
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return noisy tables, of `total` records, of columns that certain public tables make needless to be `measured`."""
+    """Return a `NoisyTable` for each column that a certain public table tells, so that nothing need be asked of it.
+
+    Its values are the public shares times `total` records; its sigma is larger where tables `measured` so far disagree.
+    """
     paid = [MeasuredTable.of(table) for table in measured]
     found = []
     for clique in public.schema.oneways:

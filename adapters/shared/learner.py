@@ -94,9 +94,10 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def stratum(self, public: Public, prior: float) -> Program[Learner[M]]:
-        """Program on public facts that returns a stratum's learner: this model's, pulled by `prior` records.
+        """Program that returns the learner of a stratum with the facts `public`, started from this learner's model.
 
-        A learner without such a pull, as GEM's, only starts from the model.
+        That model weighs as much as `prior` records in its fits; a learner without such a pull, as GEM's, only starts
+        from it.
         """
 
     @abstractmethod

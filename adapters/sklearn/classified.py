@@ -53,7 +53,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on rows `X`, classes `y`, by `sample_weight`, without noise.
+        """Return the accuracy, a float, on rows `X` with classes `y`, weighted by `sample_weight`, without noise.
 
         Issue a NotPrivateWarning unless the data are public.
         """
@@ -73,7 +73,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return classes
 
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return (features `x`, classes `y`) as arrays.
+        """Return arrays (features `x`, classes `y`), checked by scikit-learn.
 
         Refuse what scikit-learn's checks refuse, as a continuous target.
         """
@@ -82,7 +82,10 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return x, each(y)
 
     def _learned(self, features: int) -> None:
-        """Set, for so many features, `coefs_` and `intercepts_` of a network, `coef_`, `intercept_` of a regression."""
+        """Set attributes for so many features: `coefs_`, `intercepts_` of a network.
+
+        A regression's `coef_`, `intercept_`.
+        """
         model = self.release_.model
         if isinstance(model, Network):
             self.coefs_, self.intercepts_ = self._layers(features)
@@ -90,20 +93,20 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
             self.coef_, self.intercept_ = self._in_their_unit(features)
 
     def _layers(self, features: int) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-        """Return weights and constants of a network's two layers, a list each, in the unit of the features."""
+        """Return (list of weights, list of constants) of a network's two layers, in the unit of so many features."""
         assert isinstance(self._model, Network)  # noqa: S101 - the caller's check
         output = self._model.output
         slopes, constants = self._unscaled(self._model.hidden.T, features)
         return [slopes.T, output[:-1]], [constants, output[-1]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class for the rows `X`, an array rows x `classes`."""
+        """Return an array, rows of `X` x `classes`: the probability of each class."""
         frame, model = self._frame(X), self.release_.model
         assert isinstance(model, Regression | Network | Module)  # noqa: S101 - what the mechanisms of these estimators return
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest declared class of each row of `X`."""
+        """Return an array: the likeliest declared class of each row of `X`."""
         chances = self.predict_proba(X)  # refuses what was not fitted
         found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
         return found

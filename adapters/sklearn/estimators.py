@@ -42,7 +42,7 @@ class TailoredSettings(GroupedEstimator):
     loss_bounds: Mapping[Any, float] | None = None
 
     def _group_regression(self, features: Sequence[str], model: Link) -> GroupRegression:
-        """Return the mechanism `group_regression` of kind `model` for these feature columns, with these settings."""
+        """Return the mechanism `group_regression` of kind `model` for feature columns of these names, as set."""
         bounds = self._by_label("loss_bounds", self.loss_bounds)
         return self._settings(GroupRegression, features, groups=[GROUP], model=model, loss_bounds=bounds)
 
@@ -97,7 +97,7 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R2 on rows `X`, targets `y`, by `sample_weight`, without noise.
+        """Return R2, a float, on rows `X` with targets `y`, weighted by `sample_weight`, without noise.
 
         Issue a NotPrivateWarning unless the data are public.
         """
@@ -105,7 +105,7 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return float(super().score(X, y, sample_weight))
 
     def _mechanism(self, features: Sequence[str]) -> GroupRegression:
-        """Return linear `group_regression` for these feature columns."""
+        """Return the mechanism `group_regression`, linear, for feature columns of these names."""
         return self._group_regression(features, "linear")
 
     def _target(self) -> Numeric:
@@ -140,6 +140,6 @@ class GroupClassifier(Classified, TailoredSettings):
     """
 
     def _mechanism(self, features: Sequence[str]) -> GroupRegression:
-        """Return `group_regression` for these feature columns: logistic for two classes, softmax for more."""
+        """Return the mechanism `group_regression` for columns `features`: logistic for two classes, else softmax."""
         model: Link = "logistic" if len(self._declared()) == 2 else "softmax"
         return self._group_regression(features, model)

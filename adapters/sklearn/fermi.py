@@ -71,7 +71,7 @@ class FermiClassifier(Classified):
     image: Sequence[int] | None = None
 
     def _mechanism(self, features: Sequence[str]) -> DPFermi:
-        """Return the mechanism `fermi` for these feature columns, with the estimator's settings."""
+        """Return the mechanism `fermi` for feature columns of these names, with the estimator's settings."""
         return self._settings(
             DPFermi,
             features,
@@ -82,7 +82,10 @@ class FermiClassifier(Classified):
         )
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
-        """Return `shares` by the mechanism's labels, group or group and one of `classes`; refuse undeclared keys."""
+        """Return the estimator's `shares` by the mechanism's labels, of a group, or of a group and one of `classes`.
+
+        Undeclared keys are refused.
+        """
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}
         found = {}

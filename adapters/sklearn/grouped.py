@@ -43,7 +43,7 @@ OTHER = "other"
 
 
 def named(x: NDArray[Any]) -> list[str]:
-    """Return the names x0, x1, ... that the feature columns, those of `x`, have in the private table."""
+    """Return a list of names x0, x1, ..., which the columns of the array `x`, features, have in the private table."""
     return [f"x{i}" for i in range(x.shape[1])]
 
 
@@ -109,7 +109,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return x.drop(columns=[self.unit.column]), x[self.unit.column].reset_index(drop=True)
 
     def owned(self, frame: pd.DataFrame, owners: Any) -> str | Unit:
-        """Return the schema's unit, whose column is put into the frame; refuse (UsageError) rows without owners."""
+        """Return a schema's unit; put `owners`, each row's, into its column of the frame.
+
+        "record" without a declared unit; UsageError for rows without owners.
+        """
         if self.unit is None:
             return "record"
         if owners is None or self.unit.column in frame.columns:
@@ -126,14 +129,14 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     @abstractmethod
     def _mechanism(self, features: Sequence[str]) -> Mechanism[Any]:
-        """Return the mechanism for these names of feature columns, TARGET, and GROUP where there are groups."""
+        """Return the mechanism for feature columns of these names, for TARGET, and GROUP if there are groups."""
 
     @abstractmethod
     def _target(self) -> Column:
         """Return the schema's column of the target."""
 
     def table_of_nobody(self, x: Any) -> PrivateTable:
-        """Return a table as a fit to features like `x` opens, with one row that is nobody's: for a price."""
+        """Return a table as a fit to features like `x` opens, with one row that is nobody's, to price it."""
         ends = [1 if not is_list(self.bounds) else max(map(np.size, self.bounds))]
         width = ends[0] if ends[0] > 1 else np.shape(self.apart(x)[0])[1]
         sensitive = None if self.groups is None else [None]
@@ -141,7 +144,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self._table(np.zeros((1, width)), [0.0], self._target(), sensitive, owners)
 
     def request(self, x: Any) -> Request:
-        """Return the request of a fit to features like `x` to their account; nothing is read or reserved."""
+        """Return the Request that a fit to features like `x` makes to their account; nothing is read or reserved."""
         table = self.table_of_nobody(x)
         features = [name for name in table.schema.names if name not in {GROUP, TARGET}]
         return Fit.prepare(self._mechanism(features), table, self._budget).request
@@ -158,7 +161,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self.release_.certificate
 
     def _bounds(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return lower and upper bounds, two arrays of one entry a feature; refuse (ValueError) unsound ones."""
+        """Return two arrays, lower and upper bounds of so many features; ValueError for unsound ones."""
         if not is_list(self.bounds) or len(self.bounds) != 2:
             raise ValueError("bounds must be a pair: (lower, upper), each a number or an array with one a feature.")
         try:
@@ -178,7 +181,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return list(groups)
 
     def _by_label(self, what: str, given: Mapping[Any, T] | None) -> dict[str, T]:
-        """Return `given` values by the number, as text, of their level; refuse undeclared levels (UsageError)."""
+        """Return a mapping of values by the number, as text, of their level, from `given`, by level; {} for None.
+
+        UsageError, opening with `what`, for undeclared levels.
+        """
         labels = {level: str(i) for i, level in enumerate(self._levels())}
         if given is not None and not isinstance(given, Mapping):
             raise UsageError(f"{what} must be a table from groups to numbers, not {quoted_value(given)}.")
@@ -188,7 +194,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
-        """Return a mechanism of class `how` for `features` with `own` settings, and the estimator's parameters."""
+        """Return a mechanism of class `how` for columns `features`, by `own` settings and the estimator's."""
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
@@ -214,12 +220,18 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return model
 
     def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a regression's coefficients, predictors x features in their unit, and its intercepts."""
+        """Return two arrays of a regression on so many features, in their unit: coefficients, intercepts.
+
+        Coefficients are predictors x features.
+        """
         assert isinstance(self._model, Regression)  # noqa: S101 - a network has layers
         return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
 
     def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return (slopes, intercepts) in the features' unit, from coefficients `theta` (constants first), scaled."""
+        """Return two arrays, slopes and intercepts in the unit of so many features, from `theta`.
+
+        These are coefficients of scaled features, constants first.
+        """
         low, high = self._bounds(features)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
@@ -264,9 +276,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
 
 def check_kinds(what: str, given: Any, declared: str, levels: Sequence[Any]) -> None:
-    """Refuse (UsageError on `what`) numbers `given` where declared levels are texts, or texts where they are numbers.
+    """Refuse (UsageError on `what`) numbers in `given` where the declared `levels` are texts, or texts where numbers.
 
-    Only the type of an array or a pandas column is looked at, and none of its values; of a list or of objects nothing.
+    `declared` names the parameter of the levels. Only the type of an array or a pandas column is looked at, and none of
+    its values; of a list or of objects nothing.
     """
     kind: Any = getattr(given, "dtype", None)
     kind = kind.categories.dtype if isinstance(kind, pd.CategoricalDtype) else kind
@@ -284,7 +297,7 @@ def check_kinds(what: str, given: Any, declared: str, levels: Sequence[Any]) -> 
 
 
 def each(given: Any) -> NDArray[Any]:
-    """Return the values `given` as a flat array of objects, each unchanged.
+    """Return the values `given`, a list, array or column, as a flat array of objects, each unchanged.
 
     An array of one type would make texts of all numbers where one record has a text, and change what the others say.
     """
@@ -292,7 +305,10 @@ def each(given: Any) -> NDArray[Any]:
 
 
 def numbered(values: NDArray[Any], levels: Sequence[Any]) -> NDArray[Any]:
-    """Return each value's number among the levels, as text; `OTHER`, no level of the schema, for all other values."""
+    """Return an array of texts: each value's number among the levels.
+
+    `OTHER`, no level of the schema, for all others.
+    """
     labels = {level: str(i) for i, level in enumerate(levels)}
 
     def label(value: Any) -> str:

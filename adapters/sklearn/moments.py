@@ -24,7 +24,7 @@ DEFAULT = 0.01
 
 
 def constraints_from(given: Any, versus: str) -> tuple[dict[str, Any], str]:
-    """Return a table of constraints and their bounds, and the comparison (a value of `versus`) that parities make.
+    """Return (mapping from constraint to bound, comparison that parities make, a value of `versus`).
 
     Args:
         given: A name, whose bound is then fairlearn's default; a table of names and bounds; or one of fairlearn's

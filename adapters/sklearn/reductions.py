@@ -78,7 +78,7 @@ class ReductionsClassifier(Classified):
         return classes
 
     def _mechanism(self, features: Sequence[str]) -> Reductions:
-        """Return the mechanism `reductions` for these feature columns, constraints by name, fairlearn's translated."""
+        """Return the mechanism `reductions` for feature columns of these names; fairlearn's constraints translated."""
         constraints, versus = constraints_from(self.constraints, self.versus)
         bounds = {
             name: self._by_label(f"constraints: {name}", bound) if isinstance(bound, Mapping) else bound
@@ -88,7 +88,10 @@ class ReductionsClassifier(Classified):
         return self._settings(Reductions, features, groups=[GROUP], constraints=bounds, versus=versus)
 
     def _learned(self, features: int) -> None:
-        """Set `weights_`, the classifiers' probabilities, and `goals_`, a list of dicts with noisy estimates."""
+        """Set `weights_`, the classifiers' probabilities, and `goals_`, a list of dicts of noisy estimates.
+
+        Nothing is used.
+        """
         self.weights_ = self._fitted.weights
         self.goals_ = [dict(row) for row in self._fitted.facts["goals"]]
 
@@ -100,13 +103,13 @@ class ReductionsClassifier(Classified):
         return model
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, rows x `classes`: the exact mean over the draws of `predict`."""
+        """Return an array, rows of `X` x `classes`: the exact mean over the draws of `predict`."""
         frame = self._frame(X)
         model = self._fitted
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any, random_state: int | None = None) -> NDArray[Any]:
-        """Return one draw of the class of each row, in the order of the rows; equal for equal rows and seed.
+        """Return an array, one draw of the class of each row of `X`; equal for equal rows and seed.
 
         Args:
             X: Features, one row a record.

@@ -51,7 +51,7 @@ class NoisyScore:
         number("NoisyScore: epsilon", self.epsilon, above=0)
 
     def __call__(self, estimator: Any, X: Any, y: Any, **_: Any) -> float:
-        """Return the noisy score of a fitted estimator or pipeline on private rows, which spends."""
+        """Return the noisy score, a float, of a fitted estimator or pipeline on private rows `X`, `y`, which spends."""
         model = last_step(estimator)
         right = is_classifier(model)
         values = self._marks(estimator, model, X, y)
@@ -63,14 +63,20 @@ class NoisyScore:
         return hits / (wrong + hits) if wrong + hits else 0.0
 
     def request(self, model: GroupedEstimator, X: Any) -> Request:
-        """Return the request of one score on rows `X` to the account of a model's data; nothing is read or reserved."""
+        """Return the Request of one score on rows `X` to the account of the model's data.
+
+        Nothing is read or reserved.
+        """
         how = make("independent", {}) if is_classifier(model) else make("clipped_mean", {"variance": "bounded"})
         table = self._table(model, pd.Series(np.zeros(len(X))), X)
         return Fit.prepare(how, table, Budget(self.epsilon, model.delta, first=0)).request
 
     @staticmethod
     def _marks(estimator: Any, model: Any, x: Any, y: Any) -> pd.Series[Any]:
-        """Return the estimator's mark of each row of `x`: "1" if its class is `y`, else "0"; or its squared error."""
+        """Return a pandas column, a mark for each row of `x`: "1" if the estimator's class is `y`'s, else "0".
+
+        Of a regression, `model`, the squared error, with `y` cut to its bounds.
+        """
         predicted = estimator.predict(x)
         if not is_classifier(model):
             low, high = model.target_ends
@@ -83,7 +89,7 @@ class NoisyScore:
 
     @staticmethod
     def _table(model: GroupedEstimator, values: pd.Series[Any], x: Any) -> PrivateTable:
-        """Return the private table of the marks `values` of rows `x`, on the account of the model's rows."""
+        """Return the private table of one column, the marks `values` of rows `x`, on the account of the model's."""
         column: Column = Categorical(levels=("0", "1"))
         name = RIGHT
         if not is_classifier(model):
@@ -107,7 +113,10 @@ class PublicScore:
     y: Any = field(repr=False)
 
     def __call__(self, estimator: Any, X: Any = None, y: Any = None, **_: Any) -> float:
-        """Return the score of a fitted estimator or pipeline on the public rows; the rows given here are not read."""
+        """Return the score, a float, of a fitted estimator or pipeline on this scorer's public rows.
+
+        `X`, `y` are not read.
+        """
         score = accuracy_score if is_classifier(last_step(estimator)) else r2_score
         predicted = estimator.predict(self.X)
         return float(score(self.y, predicted))
@@ -120,6 +129,6 @@ def is_open(scoring: Any) -> bool:
 
 
 def noisy(scoring: Any) -> list[NoisyScore]:
-    """Return a list of those scorers in `scoring`, one or a table of several, that are charged."""
+    """Return a list of those scorers in `scoring`, one or a table of several, that are charged: NoisyScores."""
     several = scoring.values() if isinstance(scoring, dict) else [scoring]
     return [one for one in several if isinstance(one, NoisyScore)]

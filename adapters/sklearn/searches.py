@@ -73,7 +73,10 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         return self.number
 
     def drawn(self, rows: int, groups: Any = None) -> NDArray[np.int64]:
-        """Return the fold of each row, from 0; rows of one group have one fold."""
+        """Return an array: the fold, from 0, of each of so many rows.
+
+        Rows of one of `groups` (an entry a row) have one.
+        """
         rng = np.random.default_rng()
         if groups is None:
             return rng.integers(self.number, size=rows)
@@ -139,7 +142,7 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
-    """Refuse or price a search over the parameters of `model`, which its estimator is or ends with, on rows `x`."""
+    """Refuse or price a search, whose estimator is `model` or ends with it, over its parameters, on rows `x`."""
     if not is_open(search.scoring):
         raise UsageError(f"{type(search).__name__} would choose by {FREE}")
     if not isinstance(search.cv, (Folds, PredefinedSplit)):
@@ -163,7 +166,7 @@ def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
 
 
 def _with(model: GroupedEstimator, candidate: Mapping[str, Any], start: str) -> GroupedEstimator:
-    """Return the estimator `model` with a candidate's parameters: those of its own, whose names begin with `start`."""
+    """Return a copy of the estimator `model` with a candidate's parameters: its own, whose names begin with `start`."""
     known = model.get_params(deep=False)
     own = {key.removeprefix(start): value for key, value in candidate.items() if key.removeprefix(start) in known}
     return type(model)(**{**known, **own})

@@ -13,7 +13,7 @@ from stratsynth.errors import UsageError
 
 
 def last_step(estimator: Any) -> GroupedEstimator:
-    """Return the estimator itself, or a pipeline's last step; refuse (UsageError) what is none of this package's."""
+    """Return the estimator itself, or the last step of a pipeline; UsageError if that is none of this package's."""
     found = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(found, Pipeline):
         return last_step(found)
@@ -26,7 +26,10 @@ def last_step(estimator: Any) -> GroupedEstimator:
 
 
 def prefix_of(estimator: Any) -> str:
-    """Return the text that the names of an estimator's last step's fit parameters begin with: "last__", or ""."""
+    """Return the text that begins the names of fit parameters of a pipeline's last step, "last__".
+
+    "" for an estimator.
+    """
     if not isinstance(estimator, Pipeline):
         return ""
     name, step = estimator.steps[-1]
@@ -34,7 +37,7 @@ def prefix_of(estimator: Any) -> str:
 
 
 def check_steps(estimator: Any) -> None:
-    """Refuse (UsageError) an estimator, a pipeline with a step that learns from private rows, which no account pays."""
+    """Refuse (UsageError) an estimator that is a pipeline with a step that learns from private rows for free."""
     if not isinstance(estimator, Pipeline):
         return
     for name, step in estimator.steps[:-1]:

@@ -120,7 +120,10 @@ class Arbiter(Learner[Any]):
     def judge(
         self, tables: Sequence[MeasuredTable], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:
-        """Update the prior's lead by tables new to both models; `mine` are its probabilities, `other` the own ones."""
+        """Update the prior's lead by `tables` new to both models.
+
+        `mine` are the arrays of their cells' probabilities by the prior, `other` those by the own model.
+        """
         for table, here, there in zip(tables, mine, other, strict=True):
             # log-likelihood ratio of the two predictions under Gaussian noise
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)
@@ -132,11 +135,11 @@ class Arbiter(Learner[Any]):
             self.due = MEMORY * self.due + due
 
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return for each clique an array of its cells' probabilities by the leader's model."""
+        """Return a sequence of arrays, one a clique: probabilities of its cells by the model in the lead."""
         return self.leader.marginals(cliques)
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return those of the candidates (clique -> weight) that fit into the own model: it may have to go on alone."""
+        """Return those of `cliques`, candidates -> weight, that the own model can take in: it may go on alone."""
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
@@ -144,7 +147,10 @@ class Arbiter(Learner[Any]):
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """Return the leader's model in the columns of `schema`, of rows whose columns `levels` have these numbers."""
+        """Return the leading model of rows whose columns in `levels` have one of these numbers.
+
+        It has the columns of `schema`.
+        """
         return self.leader.conditioned(schema, levels)
 
 
@@ -223,16 +229,16 @@ def _lend(tilted: TiltedLearner, own: TableModel, most: int) -> None:
 
 
 def counted(table: MeasuredTable) -> int:
-    """Return the number of the table's cells that count: all, or those in its mask."""
+    """Return the number of a table's cells that count in judging: all, or those in its mask."""
     return int(table.values.size if table.counted is None else table.counted.sum())
 
 
 def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared distance of a table from the prediction `foretold` (in records) over noise variance."""
+    """Return half the squared distance of a table from the array `foretold` (in records), over its noise variance."""
     return _halved(table, table.values - foretold)
 
 
 def _halved(table: MeasuredTable, off: NDArray[np.floating[Any]]) -> float:
-    """Return half the sum of squares of `off`, in records, over cells that count, over the table's noise variance."""
+    """Return half the sum of squares of `off`, an array in records, over a table's variance; of cells that count."""
     flat = off.ravel() if table.counted is None else off[table.counted]
     return 0.5 * float(flat @ flat) / table.sigma**2

@@ -31,7 +31,10 @@ Sizes = Mapping[str, int]
 
 
 def cells(sizes: Sizes, columns: Iterable[str]) -> int:
-    """Return the number of cells of the table of `columns`: the product of their `sizes`, 1 without columns."""
+    """Return the number of cells of the table of `columns`: the product of their `sizes` (by column).
+
+    1 without columns.
+    """
     return math.prod(sizes[name] for name in columns)
 
 
@@ -48,7 +51,10 @@ def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
 
 
 def cells_within(sizes: Sizes, columns: Clique, clique: Clique) -> NDArray[np.intp]:
-    """Return for each cell of the table of `columns`, its cell's number in that of a subset, `clique` (`sizes`)."""
+    """Return a flat array: for each cell of the table of `columns` the number of its cell in that of `clique`.
+
+    The clique is a subset; `sizes` are numbers of levels by column; all are row-major.
+    """
     inner = np.arange(cells(sizes, clique)).reshape([sizes[name] for name in clique])
     order = sorted(range(len(clique)), key=lambda axis: columns.index(clique[axis]))
     shape = [sizes[name] if name in clique else 1 for name in columns]
@@ -56,10 +62,10 @@ def cells_within(sizes: Sizes, columns: Clique, clique: Clique) -> NDArray[np.in
 
 
 def packed(cliques: Sequence[Clique], sizes: Sizes, most: int) -> list[tuple[Clique, list[int]]]:
-    """Return few (columns, numbers of cliques) pairs: sets that cover all cliques, of at most `most` cells by `sizes`.
+    """Return a list of (columns, numbers of cliques): few sets of at most `most` cells that cover the cliques.
 
-    The largest clique comes first; each goes where it adds the fewest cells, and becomes a set of its own where all
-    others would exceed `most` cells.
+    `sizes` are numbers of levels by column. The largest clique comes first; each goes where it adds the fewest cells,
+    and becomes a set of its own where all others would exceed `most` cells.
     """
     blocks: list[tuple[Clique, int, list[int]]] = []
     own = [cells(sizes, clique) for clique in cliques]
@@ -91,7 +97,10 @@ class TableBlocks:
 
 
 def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> TableBlocks:
-    """Return the plan that counts the cliques' tables, levels by `sizes`, of `rows` rows: joint tables, sums."""
+    """Return a plan, TableBlocks, to count the cliques' tables of so many `rows`: joint tables, and how to sum them.
+
+    `sizes` are numbers of levels by column.
+    """
     most = rows // ROWS_A_CELL
     columns = dict.fromkeys(name for clique in cliques for name in clique)
     kept = sum(cells(sizes, clique) for clique in cliques) <= MOST_KEPT
@@ -123,7 +132,10 @@ _kept = lru_cache(maxsize=8)(_made)
 def columns_counted(
     codes: Codes, sizes: Sizes, columns: Sequence[str], *weights: NDArray[np.float64]
 ) -> list[list[NDArray[np.float64]]]:
-    """Return, for each of `weights` of rows `codes`, the one-column tables of `columns`: lists of arrays (`sizes`)."""
+    """Return a list for each of `weights`, arrays over rows: the one-column table of each of `columns`, an array.
+
+    `codes` are the rows' level numbers by column, `sizes` the numbers of levels.
+    """
     if not columns:
         return [[] for _ in weights]
     layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
@@ -140,7 +152,10 @@ def columns_counted(
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
-    """Return each clique's table of the weights of the rows `codes`, axes in its order, levels by `sizes`."""
+    """Return a list of arrays, one a clique: its table of the rows' `weights`, axes in the clique's order.
+
+    `codes` are the rows' level numbers by column, `sizes` the numbers of levels.
+    """
     if cliques and all(len(clique) == 1 for clique in cliques):
         return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}

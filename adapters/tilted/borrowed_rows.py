@@ -71,7 +71,7 @@ def reweighted(
 
 
 def _worth(values: NDArray[np.float64], others: NDArray[np.float64]) -> float:
-    """Return the people, at most `MOST_WORTH`, that everybody's shares of a column's levels (`others`) count for.
+    """Return a number of people, at most `MOST_WORTH`, that everybody's shares of a column's levels, `others`, count.
 
     `values` are the stratum's own counts. A stratum whose shares are those of n people drawn from everybody's differs
     from these by chance alone. The rest of its squared distance is the variance between strata; everybody's shares are

@@ -77,7 +77,7 @@ class Tilted:
 
 
 def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
-    """Solve the problems one by one: for each the rows' new weights and its dual unknowns."""
+    """Return a list of solutions of the problems, one by one: each has the rows' new weights and its dual unknowns."""
     return [_tilt(problem) for problem in problems]
 
 
@@ -135,7 +135,7 @@ def _tilt(problem: Tilt) -> Tilted:
 
 
 def _rows_in(problem: Tilt, layout: TableBlocks) -> Any:
-    """Return a sparse 0/1 matrix, a problem's rows x cells of the layout's joint tables: cells each row is in."""
+    """Return a sparse 0/1 matrix, a problem's rows x cells of the layout's joint tables: 1 where a row is in a cell."""
     from scipy.sparse import csr_matrix
 
     rows, blocks = problem.base.size, layout.blocks
@@ -152,12 +152,12 @@ def _counted(aim: Aim) -> NDArray[np.bool_]:
 
 
 def _numbers(problem: Tilt) -> float:
-    """Return the work of one step of a problem, for sharing it out, as a float: rows x tables."""
+    """Return the work of one step of a problem, a float, for sharing it out: its rows x tables."""
     return float(problem.base.size * len(problem.aims))
 
 
 def _hasty(problem: Tilt) -> Tilt:
-    """Return the problem without tables, whose solution is the prior's weights, for rehearsals that ignore it."""
+    """Return a copy of the problem without tables, which the prior's weights solve: enough for rehearsals."""
     return replace(problem, aims=(), start=np.zeros(0))
 
 

@@ -100,7 +100,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self._take(self._start)
 
     def _take(self, weights: NDArray[np.float64]) -> None:
-        """Set the rows' weights, and drop the predictions and the sample derived from the old ones."""
+        """Set the rows' `weights`, an array; drop the predictions and the sample derived from the old ones."""
         self.weights, self._fitted = weights, self._rows
         self._telling = self._sample = None
 
@@ -119,7 +119,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self._start = np.concatenate([self.base * (1 - share), np.full(n, share / n)])
 
     def worthwhile(self, most: int) -> int:
-        """Return the number of own-model rows to add: `most`, or fewer (at least `FEWER` of it) if the prior fits."""
+        """Return how many rows of the own model to add: `most`, or fewer (at least `FEWER` of it) if the prior fits."""
         self._take_in()
         return math.ceil(most * min(1.0, max(FEWER, self._lent / MOST_LENT)))
 
@@ -145,7 +145,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @classmethod
     def of(cls, public: Public, **given: Any) -> TiltedLearner:
-        """Return a learner of the prior in `public`, with no table measured; `given` are further fields."""
+        """Return a learner of the prior that is among the public facts, with no table measured; `given` are fields."""
         rows = public.prior
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
@@ -224,7 +224,7 @@ class TiltedLearner(Learner[TiltedRows]):
         return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique the array of its cells' probabilities, by the last fit without negligible rows."""
+        """Return a list of arrays, one a clique: probabilities of its cells, by the last fit's rows of some weight."""
         if self._telling is None:
             self._telling = self._weighed.heaviest(NEGLIGIBLE)
         return self._telling.marginals(cliques)
@@ -261,17 +261,21 @@ class TiltedLearner(Learner[TiltedRows]):
         return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the model of the last fit's rows that have the level numbers `levels`, in the columns of `schema`."""
+        """Return the model of the last fit's rows whose columns in `levels` have one of these numbers.
+
+        It has the columns of `schema`.
+        """
         return self.model.conditioned(schema, levels)
 
 
 def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, most: float) -> float:
-    """Return the number of people, 1 to `most`, that the prior's shares `foretold` count for in a table of `total`.
+    """Return the number of people, 1 to `most`, that `foretold`, the prior's shares of a table's cells, count for.
 
-    Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): a right prior is
-    worth 1 / (1/N + 1/n) people, and one whose answer is farther away is worth fewer. The noise's expected part of the
-    squared distance is subtracted first. If noise alone is as far away with a probability above `CHANCE`, the result is
-    `most`: a table of two cells is often off by three standard deviations in one of hundreds of strata.
+    `total` is the number of people in the table. Two samples of N and n people differ in a cell of share p by a
+    variance of p (1 - p) (1/N + 1/n): a right prior is worth 1 / (1/N + 1/n) people, and one whose answer is farther
+    away is worth fewer. The noise's expected part of the squared distance is subtracted first. If noise alone is as far
+    away with a probability above `CHANCE`, the result is `most`: a table of two cells is often off by three standard
+    deviations in one of hundreds of strata.
     """
     from scipy.special import chdtri
 
@@ -286,7 +290,10 @@ def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, mos
 
 
 def drawn(model: TableModel, n: int, schema: Schema) -> Codes:
-    """Return about `n` rows of a model, codes by column of `schema`, with a fixed seed; forbidden ones are left out."""
+    """Return about `n` rows of a model, codes by column of `schema`, drawn with a fixed seed.
+
+    Forbidden ones are left out.
+    """
     return shaped(sampled(model, n), n, schema)
 
 
@@ -296,7 +303,7 @@ def sampled(model: TableModel, n: int) -> Codes:
 
 
 def shaped(rows: Codes, n: int, schema: Schema) -> Codes:
-    """Return `rows`, `n` codes by column of `schema`, less those that its rules forbid.
+    """Return `rows`, `n` rows as codes by column, in all columns of `schema`, less those that its rules forbid.
 
     Columns that the rows lack, such as levels that a stratum merges, get each of their levels in turn.
     """

@@ -45,11 +45,14 @@ class TiltedRows(TableModel):
     """Total weight of the rows that are not the prior's."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique the array of its cells' probabilities, axes in its order; all share the work."""
+        """Return a list of arrays, one a clique: probabilities of its cells, axes in its order.
+
+        All share the work.
+        """
         return counted(self.codes, {name: self.schema.size(name) for name in self.schema.names}, self.weights, cliques)
 
     def marginal(self, columns: Clique) -> NDArray[np.float64]:
-        """Return the array of the probabilities of the cells of `columns`, axes in that order."""
+        """Return an array, the probabilities of the cells of the table of `columns`, axes in that order."""
         return self.marginals([columns])[0]
 
     def oneway(self, column: str) -> NDArray[np.float64]:
@@ -61,7 +64,7 @@ class TiltedRows(TableModel):
         return min(1.0, float(self._met(where).sum()))
 
     def _met(self, where: Where) -> NDArray[np.float64]:
-        """Return the rows' weights, 0 for rows that do not meet `where` (column -> level numbers allowed)."""
+        """Return an array of the rows' weights, 0 for those that do not meet `where`: column -> level numbers."""
         weights = self.weights
         for column, allowed in where.items():
             inside = np.zeros(self.schema.size(column), dtype=bool)
@@ -70,7 +73,7 @@ class TiltedRows(TableModel):
         return weights
 
     def heaviest(self, part: float) -> TiltedRows:
-        """Return the model, renormalised, without its lightest rows, whose weights add up to at most `part`."""
+        """Return the model without its lightest rows, whose weights add up to at most `part`; renormalised."""
         ordered = np.sort(self.weights)
         first = int(np.searchsorted(np.cumsum(ordered), part))
         kept = self.weights >= (ordered[first] if first < ordered.size else 0.0)
@@ -80,9 +83,9 @@ class TiltedRows(TableModel):
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, by rounding at random by `rng` given `where`.
+        """Return `n` rows, codes by column, that meet `where`, rounded at random by `rng`.
 
-        Refuse a condition of probability 0.
+        The condition maps columns to level numbers, None is none; one of probability 0 is refused.
         """
         weights = self._met(where or {})
         if n and not weights.sum() > 0:
@@ -91,7 +94,7 @@ class TiltedRows(TableModel):
         return {column: code[rows] for column, code in self.codes.items()}
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the model of those rows that have the level numbers `levels`, in the columns of `schema`.
+        """Return the model of rows whose columns in `levels` have one of these numbers, in columns of `schema`.
 
         If none has them, all rows stay, with these levels in turn.
         """
@@ -130,7 +133,10 @@ class TiltedRows(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Return the model, in a schema, of a stored state; refuse weights, level numbers, figures out of range."""
+        """Return the model, in a schema, of a stored state: rows, weights and figures as arrays by name.
+
+        ReleaseError for any that are out of range.
+        """
         weights = np.asarray(state.arrays["weights"])
         sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
         if not sound or abs(weights.sum() - 1) > 1e-9:

@@ -20,7 +20,10 @@ MADE = (
 
 
 def prior_section(off: Mapping[str, float], made: float) -> Section:
-    """Return the page's section: each column's distance `off`, by decreasing value; `made` as a share in words."""
+    """Return the page's Section on a prior: distances `off` by column, the largest first.
+
+    `made` is the share of rows that the own model made, in words.
+    """
     ordered = sorted(off.items(), key=lambda item: -item[1])
     rows = [(name, percent(value)) for name, value in ordered]
     return Section("prior", "How far the prior was off", [NOTE, MADE.format(percent(made))], rows)

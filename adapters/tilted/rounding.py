@@ -34,7 +34,7 @@ MOST_PAIRS = 300
 def rounded(
     codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], n: int, rng: Generator
 ) -> NDArray[np.intp]:
-    """Return the numbers (places in `codes`) of `n` drawn rows, with repetitions, equal ones side by side.
+    """Return an array of `n` row numbers, places in `codes`, with repetitions, equal ones side by side: the rows drawn.
 
     Args:
         codes: Level numbers of the rows, by column.
@@ -61,7 +61,7 @@ def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: G
 
 
 def _neighbours(codes: Mapping[str, NDArray[np.integer[Any]]], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the places in `rows`, row numbers, in the order that sorts them by all columns of `codes`, first first."""
+    """Return an array of places in `rows`, row numbers, that sorts them by the columns of `codes`, the first first."""
     return np.lexsort([code[rows] for code in reversed(list(codes.values()))]) if codes else np.arange(rows.size)
 
 
@@ -90,20 +90,20 @@ class _Pairs:
             self._wanted += np.bincount(column, weights=due, minlength=self._wanted.size)
 
     def _off(self, number: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return each cell's count less its expected count, if each possible row is taken `number` times."""
+        """Return an array: each cell's count less its expected one, if possible row i is taken `number[i]` times."""
         taken = np.repeat(self._cells, number, axis=0).ravel()
         return np.bincount(taken, minlength=self._wanted.size).astype(np.float64) - self._wanted
 
     def _number(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return, for each possible row, the number of times that it occurs in `rows`."""
+        """Return an array: for each possible row the number of times that it occurs in `rows`, row numbers."""
         return np.bincount(np.searchsorted(self._rows, rows), minlength=self._rows.size)
 
     def distance(self, rows: NDArray[np.intp]) -> float:
-        """Return the L1 distance of the drawn rows' counts, in all pairs of columns, from the expected counts."""
+        """Return the L1 distance of the counts of `rows`, row numbers, in all pairs of columns, from the expected."""
         return float(np.abs(self._off(self._number(rows))).sum())
 
     def exchanged(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the drawn `rows` after greedy exchanges: each new row replaces the one whose removal gains most."""
+        """Return `rows`, row numbers, after greedy exchanges: a new one replaces that whose removal gains most."""
         cells, number = self._cells, self._number(rows)
         off = self._off(number)
         for _ in range(min(SWAPS, LOOKS // max(1, cells.size))):

@@ -57,7 +57,7 @@ BESIDE = "the loss of the same sample, unclipped"
 
 
 def people(group: int) -> StoredRows:
-    """Return the rows of `WIDTH` people, one person a row, all with level number `group` in the column GROUP."""
+    """Return rows in memory of `WIDTH` people, one row each, all with level number `group` in the column GROUP."""
     codes: dict[str, NDArray[Any]] = {"GROUP": np.full(WIDTH, group, np.uint8)}
     codes["WHO"] = np.arange(WIDTH, dtype=np.uint16)
     return StoredRows([CodedRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)])
@@ -69,7 +69,10 @@ class LossBeside(StoredRows):
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return each asked question's blocks of sums by `entropy`, ints, plus `FAR` clips where the group has 0."""
+        """Return exact sums as ints, a list of arrays (blocks) for each (path, query, sampling rate) `asked`.
+
+        Rows are sampled by `entropy`; `FAR` clips are added to the first group's sums where the second's are not 0.
+        """
         found = super().sums(asked, entropy)
         for _, block in found:
             cells = block.reshape(2, WIDTH, 2)
@@ -78,7 +81,7 @@ class LossBeside(StoredRows):
 
 
 def beside(question: Question) -> Question:
-    """Return the charged question itself, as the question to ask: this fault is in the rows, not in the question."""
+    """Return the question to ask in place of the charged `question`: itself, as this fault is in the rows."""
     return question
 
 
@@ -94,7 +97,10 @@ def attribute_steps() -> Experiment:
     question = Total(QUERY, NOISE_MULTIPLIER, Currency.SAMPLED, (1 - SHARE, SHARE), RATE)
 
     def claims(neighbours: Neighbours) -> tuple[Point, ...]:
-        """Claims to test for these neighbours: a point for each score and delta of `DELTAS`, epsilon by 8 steps."""
+        """Tuple of claims to test for this notion of neighbour: a point for each score and delta of `DELTAS`.
+
+        The claim is the epsilon of 8 steps.
+        """
         epsilons = {d: epsilon_sampled(NOISE_MULTIPLIER, RATE, STEPS, d, neighbours) for d in DELTAS}
         return tuple(Point(e, e, d, score) for score in range(len(ASSUMED) + 1) for d, e in epsilons.items())
 
@@ -152,9 +158,9 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """Log-likelihood ratios of one step's noisy `x`: a row per assumed noise.
+    """Log-likelihood ratios of one step, a row per assumed noise, from noisy sums `x`, one a run, in clips.
 
-    The last row is the ratio of people revealed by the loss, `aside`.
+    The last row is the ratio of what the loss reveals besides, the numbers `aside`, one a run.
     """
     found = []
     for share in ASSUMED:

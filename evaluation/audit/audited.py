@@ -33,7 +33,10 @@ def unlimited_allotment(
     noise: float | None = None,
     rate: float | None = None,
 ) -> Allotment:
-    """Allotment of 1e15 in the currency for these neighbours, which no audit exceeds; `noise`, `rate` for `sampled`."""
+    """Allotment of 1e15 in the currency, under this notion of neighbour; no audit exceeds it.
+
+    `noise`, a noise multiplier, and `rate`, of the samples, are for the currency `sampled` alone.
+    """
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 
 
@@ -48,7 +51,7 @@ class AuditedAnswers(AnswerSource):
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return an answer to each question, as in a fit: charge, read, add noise, keep."""
+        """Return the list of noisy answers, one to each question `asked`, as in a fit: charge, read, add noise."""
         return self._answers(asked)
 
     def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
@@ -64,5 +67,8 @@ class AuditedAnswers(AnswerSource):
             yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
 
     def charged(self, step: str = "add-remove") -> Fraction:
-        """Amount charged so far, a Fraction in the currency, for the `step` "add-remove", "move" or "replace"."""
+        """Amount charged so far, a Fraction in the currency, as priced for the notion of neighbour named `step`.
+
+        The names are "add-remove", "move" and "replace".
+        """
         return self._account.spending.step(step)

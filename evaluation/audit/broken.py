@@ -46,7 +46,7 @@ class Quieter:
     factor: float
 
     def __call__(self, question: Question) -> Question:
-        """Return the question with the price that buys `factor` times its noise; questions of other kinds unchanged."""
+        """Return a copy of the question at the price of `factor` times its noise; other kinds unchanged."""
         if isinstance(question, Counts | Choose):
             return replace(question, rho=question.rho / self.factor**2)
         if not isinstance(question, Total):
@@ -56,15 +56,15 @@ class Quieter:
 
 
 def whole_rho_for_each_table(question: Question) -> Question:
-    """Fault: return a question's counts at k times their rho, so that k tables get the noise of one.
+    """Fault: return a copy of a question on k tables at k times its rho, so that each has the noise of one.
 
-    Other questions are returned unchanged.
+    Other kinds of questions are returned unchanged.
     """
     return replace(question, rho=question.rho * len(question.cliques)) if isinstance(question, Counts) else question
 
 
 def twice_the_clip(question: Question) -> Question:
-    """Fault: return a sum with its rows clipped at twice the bound that the noise is for; other questions unchanged."""
+    """Fault: return a copy of a question for sums, clipping at twice the bound of its noise; other kinds unchanged."""
     if isinstance(question, Total) and isinstance(question.query, Columns):
         query = replace(question.query, clip=2 * question.query.clip)
         return Quieter(0.5)(replace(question, query=query))
@@ -72,5 +72,5 @@ def twice_the_clip(question: Question) -> Question:
 
 
 def everybody(question: Question) -> Question:
-    """Fault: return a sum in which every row takes part, though a sample was charged; other questions unchanged."""
+    """Fault: return a copy of a question for sums of all rows, though a sample is charged; other kinds unchanged."""
     return replace(question, rate=1.0) if isinstance(question, Total) else question

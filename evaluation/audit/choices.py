@@ -47,9 +47,10 @@ SMALL = Schema(
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
-    """Log-probability of each candidate, an array, on reads `exact` of a schema: that of exp(epsilon score / (2 D)).
+    """Log-probability of each candidate of a choice, an array, by exp(epsilon score / (2 D)), on exact reads.
 
-    The scores are the driver's exact integers, of sensitivity D; epsilon is the question's.
+    The scores are the driver's exact integers, of sensitivity D for this notion of neighbour; epsilon is the
+    question's.
     """
     scores, reach = question.judge.units(question.scores, exact, Setting(schema, neighbours), {})
     # subtracting the best score keeps exp in range
@@ -130,7 +131,10 @@ def enumerated(pairs: int = 200) -> Audit:
 
 
 def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredRows]:
-    """Draw by `rng` a table of 1 to 5 records and a neighbour: one more record, or one exchanged, by the notion."""
+    """Draw by `rng` a pair of tables in memory: 1 to 5 records, and these with one more, or with one exchanged.
+
+    The notion of neighbour decides which of the two.
+    """
     number = int(rng.integers(1, 6))
     sizes = zip("AB", SMALL.shape("AB"), strict=True)
     records = {name: rng.integers(0, size, number + 1).astype(np.int64) for name, size in sizes}

@@ -66,7 +66,10 @@ def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[
 
 
 def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[Point, ...]:
-    """Points with the thresholds that gave the best lower bounds in a pilot; its scores must not be used again."""
+    """Return the points, each with the threshold whose errors in the `pilot` give the best lower bound.
+
+    The pilot is a pair of arrays of scores (kinds of score, runs), of both tables; they must not be used again.
+    """
     found = []
     for point in points:
         one, two = (scores[point.score] for scores in pilot)
@@ -78,6 +81,9 @@ def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.
 
 
 def pilot_rates(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Rates:
-    """Upper confidence bounds (F, N) on each point's error rates in a pilot, which may have chosen its threshold."""
+    """Tuple of pairs, one a point: upper confidence bounds on its error rates F and N in a pilot.
+
+    The pilot is a pair of arrays of scores (kinds of score, runs), of both tables, and may have chosen the thresholds.
+    """
     found = [errors(pilot[0][point.score], pilot[1][point.score], point.threshold) for point in points]
     return tuple((float(upper(e.positives, e.runs, LIKELY)), float(upper(e.negatives, e.runs, LIKELY))) for e in found)

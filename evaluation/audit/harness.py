@@ -57,14 +57,17 @@ class Point:
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: AuditErrors, alpha: float) -> Any:
-        """Lower bound on the claimed quantity from the numbers of errors `found`, at confidence 1 - alpha.
+        """Lower bound on mu, sqrt(2 rho) or epsilon by a test's errors `found`, at confidence 1 - alpha.
 
         The bound is an array if the numbers of errors are.
         """
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """Lower bound on mu, sqrt(2 rho) or epsilon, from bounds on error rates F (`positive`), N (`negative`)."""
+        """Lower bound on the point's mu, sqrt(2 rho) or epsilon.
+
+        Upper bounds on error rates are `positive`, `negative`. These are F and N, numbers or arrays.
+        """
         if self.rho:
             return root_of_rho(positive, negative)
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
@@ -99,7 +102,10 @@ def normal(mu: float) -> Rates:
 
 
 def quieter(rates: Callable[[float], Rates], half: float = 0.2, quarters: float = 1.0) -> tuple[Fault, Fault]:
-    """Two faults, half and three quarters of the noise, from error rates by share of noise and fractions of runs."""
+    """Two Faults, half and three quarters of the noise; `rates` is a function from the share of noise to error rates.
+
+    `half` and `quarters` are the fractions of the runs that each is given.
+    """
     return (
         Fault(HALF, Quieter(0.5), rates(0.5), half, must=True),
         Fault(THREE_QUARTERS, Quieter(0.75), rates(0.75), quarters),
@@ -127,7 +133,7 @@ class Experiment:
     """Remark for the report."""
 
     def run(self, runs: int, *, controls: bool = True) -> Audit:
-        """Return the audit of `runs` runs on each table: the honest driver, then the faults if there are controls."""
+        """Return an Audit by `runs` runs on each table: bounds of the honest driver, and the faults' if `controls`."""
         found, seconds = self._errors(None, self.points, runs)
         # of sqrt(2 rho) and mu, the former covers choices too, and is the one reported
         best = 0 if self.points[0].rho else nearest(self.points, found)
@@ -148,7 +154,10 @@ class Experiment:
         )
 
     def control(self, fault: Fault, runs: int) -> Control:
-        """Return the result of the same experiment with a fault in driver or claim, from `runs` runs on each table."""
+        """Return a Control: bound and alarm of this experiment with a `fault`, by `runs` runs on each table.
+
+        The fault is in the driver or in the claim.
+        """
         points = fault.points or self.points
         found, seconds = self._errors(fault.breakage, points, runs)
         best, power = nearest(points, found), self.power(fault, found[0].runs)
@@ -164,7 +173,7 @@ class Experiment:
         )
 
     def power(self, fault: Fault, runs: int) -> float:
-        """Probability of an alarm in `runs` runs with a fault, by its rates.
+        """Probability, 0 to 1, that `runs` runs on each table raise the alarm with a `fault`, by its error rates.
 
         Computed over independent binomial numbers of both kinds of error, by their quantiles. With several points, the
         largest probability of any one of them, which is a lower bound.
@@ -189,19 +198,26 @@ class Experiment:
 
 
 def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: float) -> Any:
-    """Lower bound of point number `i` from numbers of errors `found` of all points, at alpha shared equally."""
+    """Lower bound on the quantity of point number `i`, by its test's errors `found[i]`, at alpha / number of points."""
     return points[i].bound(found[i], alpha / len(points))
 
 
 def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
-    """Number of the point whose lower bound, from the points' errors `found`, is the largest share of its claim."""
+    """Number of the one of `points` whose lower bound is the largest share of its claim.
+
+    `found` has each point's errors.
+    """
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
 
 def alarm(
     points: Sequence[Point], found: Sequence[AuditErrors], law: tuple[float, float] | None = None, alpha: float = SURE
 ) -> Any:
-    """True if a point's claim is refuted at alpha by errors `found`, or an error rate lies below `law`; or an array."""
+    """True if a lower bound, at alpha, is above its point's claim; `found` has each point's errors.
+
+    Also if an error rate of the first point is surely below its own of `law`, a pair (F, N) that must be reached, None
+    for none. With arrays of errors it is an array.
+    """
     refuted = [bound(points, found, i, alpha) > point.claim for i, point in enumerate(points)]
     if law is not None:
         pairs = zip(law, (found[0].positives, found[0].negatives), strict=True)

@@ -31,10 +31,11 @@ Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
 
 
 def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Score | None:
-    """Function from a noisy answer to `asked`, shares of noise to log P(neighbour `there`) / P(first table `here`).
+    """Function of a noisy answer to `asked` and shares of noise: log of P(answer | `there`) / P(answer | `here`).
 
-    None if both exact answers are equal. Sums over Poisson samples need a first table without rows: then the sum is
-    noise, or with probability `rate` noise around the one record's vector.
+    `here` and `there` are exact reads of a table and of its neighbour; None if both are equal. Sums over Poisson
+    samples need a first table without rows: then the sum is noise, or with probability `rate` noise around the one
+    record's vector.
     """
     question = asked.question
     if isinstance(question, Choose):
@@ -61,7 +62,7 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
 
 
 def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
-    """Kullback-Leibler divergence, a float, of the choice `question` on reads `there` from `here`.
+    """Kullback-Leibler divergence, a float, of the laws of the choice `question` on the exact reads `there` and `here`.
 
     Both laws are exact, by the schema and the notion of neighbours.
     """
@@ -86,16 +87,16 @@ class Transcript:
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Pair each question `asked` with its answers' score by reads `here`, `there`; leave out equal ones.
+        """Return the transcript of questions `asked`, each with its score by reads `here`, `there` of both tables.
 
-        Scores are for this notion of neighbours.
+        Questions whose exact reads are equal are left out; scores are for this notion of neighbour.
         """
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
     def draw(self, audited: AuditedAnswers, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Array (shares + 1, runs) of `audited` answers: each run's log-likelihood ratio, a row a share of noise.
+        """Array (shares + 1, `runs`) of log-likelihood ratios of fresh `audited` answers, a row a share of noise.
 
         A last row leaves choices out, at the first of the shares.
         """
@@ -120,7 +121,7 @@ class _Part:
         self.scale = scale
 
     def values(self, answer: Answer) -> NDArray[np.float64]:
-        """Float array of the noisy cells of `answer` in which the two tables differ, in the unit of the exact ones."""
+        """Float array of this part's noisy cells in `answer`: where the two tables differ, in the exact ones' unit."""
         part = answer[self.number]
         whole = part.values if isinstance(part, NoisyTable) else part.units
         found: NDArray[np.float64] = whole.ravel()[self.at].astype(np.float64)

@@ -87,7 +87,7 @@ def audit_mechanism(
 
 
 def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
-    """True if a world has the columns that the mechanism needs: it states a price for the budget, and is supported."""
+    """True if the mechanism states a price for the `budget` in a world's schema; False if it raises Unsupported."""
     try:
         mechanism.price(Public(world.schema, world.declared_size, budget.neighbours), budget)
     except Unsupported:
@@ -96,9 +96,9 @@ def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
 
 
 def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: bool) -> Experiment:
-    """Experiment `name` on the pair, of `runs` runs, with claims and two controls.
+    """Experiment called `name`, `runs` runs a table, on a pair of neighbouring tables: claims and two faults.
 
-    With `everything`, half the noise must be caught too.
+    The faults are half and three quarters of the noise; with `everything`, half must be caught for sure.
     """
     claims = claimed(pair.run.charges, pair.budget)
     # zCDP: the best threshold is half way, and the error rates follow from the divergence of the answers
@@ -107,7 +107,7 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
     noisy = math.sqrt(2 * pair.noisy) if gaussian else 0.0
 
     def pilot(share: float, breakage: Breakage | None) -> tuple[tuple[Point, ...], Rates]:
-        """(Points with thresholds, error rates) at a share of the noise, with a `breakage`: by formula or runs."""
+        """(Points with thresholds, error rates) at a `share` of the noise, by formula or runs with a `breakage`."""
         if gaussian:
             return claims, tuple(rates for p in claims for rates in normal((noisy if p.score else mu) / share))
         scores = pair.draw(breakage, max(200, runs // 4))
@@ -124,7 +124,7 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
 
 
 def _converted(found: Audit, budget: Budget) -> str:
-    """Phrase with claim and lower bound of an audit as epsilon at the budget's delta.
+    """Sentence part: an audit's claim and lower bound as epsilon at the budget's delta; "" unless in mu or root of rho.
 
     The text is empty if the audit's unit is neither mu nor the root of rho.
     """

@@ -41,7 +41,10 @@ ROUNDS = 3.6
 
 
 def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
-    """(World, run, table) of the first world, or `world`, where `build`'s mechanism asks in a budget; or refused."""
+    """(World, recorded run, table): a first fit, in this budget, of the mechanism that `build` makes for a world.
+
+    The world is `world`, or the first where anything is asked; Unsupported if there is none.
+    """
     why, rng = "it asked nothing", np.random.default_rng()
     for candidate in [world] if world is not None else list(worlds()):
         for kind in ("any", "empty"):
@@ -80,9 +83,9 @@ class NeighbouringTables:
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
-        """Pair of the table `base` of run `first` in a world and the one of `number` neighbours told apart best.
+        """Pair of frame `base`, on which `first` was recorded in a world and budget, and the neighbour told apart best.
 
-        Refused if no exact answer differs on any of them.
+        There are `number` candidates; refused if no exact answer differs on any of them.
         """
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]
@@ -114,7 +117,10 @@ class NeighbouringTables:
         return self.run.charges[0].currency
 
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw two arrays (assumed noise shares + 1, `runs`), one a table, with a `breakage`: log-likelihood ratios."""
+        """Draw two arrays (assumed shares + 1, `runs`) of log-likelihood ratios: this table's, its neighbour's.
+
+        A `breakage` makes the driver faulty; None for the honest one.
+        """
         details = self.run.charges[0].details
         reserved = unlimited_allotment(
             self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate")
@@ -143,7 +149,7 @@ class NeighbouringTables:
 
 
 def _neighbour(world: World, base: pd.DataFrame, rng: Generator, neighbours: Neighbours) -> pd.DataFrame:
-    """Frame of `base` with a world's record by `rng` more or fewer under add/remove, else with one exchanged."""
+    """Frame that neighbours `base`: a world's record, by `rng`, more or fewer under add/remove, or exchanged."""
     if neighbours == Neighbours.ADD_REMOVE:
         return world.neighbour(base, rng)
     import pandas as pd

@@ -115,7 +115,7 @@ def _schema(side: int, k: int, *further: str) -> Schema:
 
 
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
-    """Rows of a schema in memory, all of one `group`, a record in each of the first `number` of side x side cells."""
+    """Rows in memory, all of level number `group`: one in each of the first `number` cells of `side` x `side`."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}
@@ -123,14 +123,14 @@ def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
 
 
 def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:
-    """Array of each cell's sum over the noisy tables of `answer`, which have one shape."""
+    """Flat array of sums over the noisy tables of `answer`, cell by cell; the tables have one shape."""
     total: NDArray[np.float64] = np.sum([table.values.ravel() for table in answer], axis=0, dtype=np.float64)
     return total
 
 
 def _score(total: NDArray[np.float64], k: int, variance: float) -> NDArray[np.float64]:
-    """Log-likelihood ratio, jittered, of k cells that are 1, not 0, from noisy sums `total` of this variance.
+    """Array, one a run: jittered log-likelihood ratio that k cells are 1, not 0, from sums `total` of their counts.
 
-    There is one ratio a run.
+    `variance` is that of one cell's noise.
     """
     return jittered((2 * total - k) / (2 * variance), 1 / variance, np.random.default_rng())

@@ -41,7 +41,7 @@ def columns(norm: str = "l2") -> Columns:
 
 
 def targets(value: float) -> StoredRows:
-    """Rows with one record for each column, which has `value` in it and 0 in all others; no rows for value 0."""
+    """Rows in memory: one record for each column, with `value` in it and 0 in all others; no rows if the value is 0."""
     number = WIDTH if value else 0
     grid = np.zeros((WIDTH, number))
     np.fill_diagonal(grid, value)
@@ -52,9 +52,9 @@ def targets(value: float) -> StoredRows:
 def sums(
     rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
-    """Array of at least `runs` noisy coordinates, with a `breakage`, of the sum `question` over the rows, in clips.
+    """Array of at least `runs` noisy coordinates, in clips: answers to the sum `question` on `rows`.
 
-    The charge is for this notion of neighbours.
+    A `breakage` makes the driver faulty; the charge is for this notion of neighbour.
     """
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(question.currency, neighbours))
     answers = audited.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
@@ -66,7 +66,7 @@ def _charged(question: Total, neighbours: Neighbours) -> float:
 
 
 def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment:
-    """Experiment on a record at the clip's edge, for these neighbours; beside it none, or one at the opposite edge."""
+    """Experiment on a record at the clip's edge: beside it none (add/remove), or one at the opposite edge (replace)."""
     question = Total(columns(), BUDGET.zcdp().rho)
     mu = math.sqrt(2 * _charged(question, neighbours))
     exchanged = neighbours == Neighbours.REPLACE

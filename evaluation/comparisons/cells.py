@@ -68,7 +68,11 @@ class CellRunner:
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
     def fit(self, cell: GridFit, file: Path) -> None:
-        """Fit the cell, or go on with a fit if the data have a ledger; score rows or predictions; write the file."""
+        """Fit the grid's cell, or go on with its fit; write a frame of its scores to the Parquet `file`.
+
+        A fit goes on if the data have a ledger. The scores are of the rows drawn, or of a predictor's predictions of
+        the hold-out.
+        """
         grid, recipe = self._grid, self._grid.recipe
         real, held = self._real, self._holdout  # what does not fit into memory is refused before anything is charged
         start = time.perf_counter()
@@ -88,7 +92,7 @@ class CellRunner:
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def _predicted(self, release: Release, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield (`metric:direct`, its frame) for each rate of a release's predictions of the hold-out, by `seed`."""
+        """Yield (`metric:direct`, frame) for each rate of a release's predictions of the hold-out, drawn by `seed`."""
         goal, held = self._grid.scoring.goal(self._real.schema), self._holdout
         assert goal is not None  # noqa: S101 - the grid refuses what predicts without a target and a hold-out
         assert held is not None  # noqa: S101
@@ -97,7 +101,10 @@ class CellRunner:
             yield f"{metric}:{DIRECT}", frame
 
     def baselines(self, file: Path) -> None:
-        """Score the baselines, and models trained on real rows if there is a hold-out, once for all; write the file."""
+        """Write a frame of the baselines' scores to the Parquet `file`, once for all cells.
+
+        With a hold-out it has those of models trained on real rows too.
+        """
         grid, real = self._grid, self._real
         frames = []
 
@@ -204,7 +211,7 @@ def _all(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Copy of the frame with null columns `by`, for figures that compare or add up groups."""
+    """Copy of the frame in which the columns `by` are null: figures that compare or add up groups belong to none."""
     import pandas as pd
 
     found = frame.copy()
@@ -216,9 +223,9 @@ def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 def in_columns(
     parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
 ) -> pd.DataFrame:
-    """One frame of the scores in `parts`, by metric, in columns of `comparison.parquet`.
+    """One frame of `parts`, pairs (metric, its frame of scores), in the columns of a grid's `comparison.parquet`.
 
-    Rows have `facts`, `seconds`.
+    Each row also has `facts` (mechanism, stratification, epsilon, seed), and the `seconds` of the fit.
     """
     return joined([_tidy(frame, {**facts, "metric": metric}, grid, seconds) for metric, frame in parts])
 
@@ -252,7 +259,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
 
 
 def save_frame(frame: pd.DataFrame, file: Path) -> None:
-    """Write a frame as Parquet, or as CSV by the file's suffix, whole or not at all; refuse if it cannot be written."""
+    """Write a frame to the path `file`, as CSV or Parquet by its suffix, all or nothing; refused if it cannot be."""
     frame = frame.copy(deep=False)
     frame.attrs = {}
     try:
@@ -269,7 +276,7 @@ def save_frame(frame: pd.DataFrame, file: Path) -> None:
 
 
 def load_frame(file: Path) -> pd.DataFrame:
-    """Read the frame of a cell that was computed before from its Parquet file; refuse a damaged file."""
+    """Return the frame of a cell computed before from its Parquet `file`; refuse a damaged one."""
     import pandas as pd
 
     try:

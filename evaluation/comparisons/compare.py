@@ -132,7 +132,7 @@ def compare(
 
 
 def bases(grid: Grid) -> dict[str, str]:
-    """Mapping from the label of each pooled mechanism of a grid to its base's, if that is compared by itself too."""
+    """Mapping from each pooled mechanism's label in a grid to its base's name, if that is compared by itself too."""
     inner = {label: inner_name(competitor) for label, competitor in grid.mechanisms.items()}
     return {label: name for label, name in inner.items() if name is not None and name in grid.mechanisms}
 
@@ -148,9 +148,9 @@ def stamp(grid: Grid) -> str:
 
 
 def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
-    """Mapping from each of a grid's cells to the digest of all its scores depend on, keyed in `folder`; or None.
+    """Mapping from each cell of a grid, None for its baselines, to a digest (text) of everything its scores depend on.
 
-    Data are represented by a keyed hash: a plain one would confirm guesses.
+    Data are represented by a hash keyed by the file in `folder`: a plain one would confirm guesses.
     """
     recipe, scoring = grid.recipe, grid.scoring
     key = (folder / CELLS / KEY).read_bytes()
@@ -194,7 +194,7 @@ class GridCost:
 
 
 def foresee(grid: Grid, folder: Path) -> GridCost | None:
-    """Privacy cost of the grid's cells still missing in `folder`; None on public data.
+    """Privacy cost (GridCost) of those of the grid's cells that `folder` lacks; None without a ledger file.
 
     Before anything is fitted, raise the refusals of any of the fits; refuse private data without a ledger file, and
     costs beyond the ledger's cap.
@@ -220,7 +220,7 @@ def foresee(grid: Grid, folder: Path) -> GridCost | None:
 
 
 def charge_line(outlook: Outlook) -> str:
-    """Line on the coming fits of an outlook: number, epsilon that they ask for together, what is left below the cap."""
+    """Return a line on an outlook: number of coming fits, epsilon they ask for together, what the cap leaves."""
     if not outlook.fits:
         return "compare: no new fit is charged."
     left = outlook.left_epsilon
@@ -238,7 +238,7 @@ def refuse_other(folder: Path) -> None:
 
 
 def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse a comparison's folder that holds cells of another grid: any that are not among `files`."""
+    """Refuse a comparison's folder with Parquet files of cells other than `files`, the paths of this grid's own."""
     if set((folder / CELLS).glob("*.parquet")) - set(files):
         raise UsageError(
             f"{folder} holds another comparison: recipe, schema, data, weights or version have changed since. "
@@ -248,7 +248,7 @@ def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[None]:
-    """Make the comparison's folder if missing, and lock it; refuse it if another process has. Remove partial files."""
+    """Make the comparison's folder if missing, remove partial files, and lock it while open; refused if locked."""
     try:
         if not (folder / CELLS / KEY).is_file():
             with new_folder(folder) as part:
@@ -271,7 +271,7 @@ def opened(folder: Path) -> Iterator[None]:
 
 
 def facts(grid: Grid, cost: GridCost | None) -> dict[str, Any]:
-    """Mapping of names to plain values, the content of comparison.json: grid, settings, baselines, cost."""
+    """Mapping of names to plain values, comparison.json: of the grid, and of its privacy cost (None: not charged)."""
     recipe = grid.recipe
     return {
         "format": FORMAT,

@@ -39,7 +39,7 @@ WORDS = {
 
 
 def titles(k: int) -> dict[str, str]:
-    """Return a mapping from each metric that a page shows to its title; `k` is the number of columns of a marginal."""
+    """Return a mapping from each metric that a page shows to its title, in which `k` is the width of marginals."""
     own = {metric: words.format(k=k) for metric, words in WORDS.items()}
     return own | {metric: score.summary for metric, score in with_mean().items()}
 
@@ -83,7 +83,10 @@ def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
 
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
-    """Return a JSON text: facts, errors of numbers, paired differences but those of single groups, names of files."""
+    """Return a JSON text on a comparison's tidy `frame` and the files in its `folder`, for programs.
+
+    It has the stamp, facts, errors of numbers, paired differences but those of single groups, and names of files.
+    """
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -104,15 +107,15 @@ def _paired(folder: Path) -> pd.DataFrame:
 
 
 def _overall(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows about everybody of a frame of one metric; of a parity error those that add up all groups."""
+    """Return the rows about everybody of a frame of one metric; of a parity error, those of scope "parity"."""
     wanted = PARITY if frame["metric"].str.startswith("parity").all() else EVERYBODY
     return frame[frame["scope"] == wanted]
 
 
 def _differences(differences: pd.DataFrame, facts: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield a section, or none, on `differences` of a comparison's (`facts`) settings, numbers of verdicts.
+    """Yield a section on the frame `differences` of paired tests; none if no pair is left.
 
-    Of pairs that were asked for all, otherwise those that differ in one thing.
+    Its pairs are those that were asked for by `facts` (comparison.json), or otherwise differ in one thing.
     """
     near = differences if facts["pairs"] is not None else differences[differ_in_one_thing(differences, facts["bases"])]
     figures = []
@@ -141,7 +144,10 @@ def _roads(folder: Path) -> Iterator[Section]:
 
 
 def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
-    """Return a mask of the rows of `differences` whose settings differ in one: strata, mechanism, pooling (`bases`)."""
+    """Return a mask of the rows of the frame `differences` whose two settings differ in one thing.
+
+    That is mechanism, strata, or pooling: `bases` maps a pooled mechanism's label to that of its base.
+    """
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
     return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)

@@ -23,7 +23,7 @@ WITH_PRIOR = " with prior"
 
 
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
-    """Mapping from label to a recipe's mechanism: its name, settings and perhaps `from_prior`, as one mapping.
+    """Mapping from label to one mapping of a mechanism's name and settings, from the list in a recipe.
 
     Refused: an entry without a name, a mechanism that is not installed, a label that is bad or there
     twice.
@@ -55,7 +55,7 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """Mapping by label of mechanisms `named` by a recipe and `own`, the caller's.
+    """Mapping from label to mechanism: those `named` in a recipe, and the caller's `own`, which must be objects.
 
     Refuse what is no mechanism, and labels that are taken.
     """
@@ -80,7 +80,7 @@ def _check_label(label: Any) -> None:
 
 
 def mechanism_label(section: Mapping[str, Any]) -> str:
-    """Text of a mechanism's name and settings in a recipe's `section`, or the label: `pooled (base mst)`."""
+    """Text of a recipe's `section` on a mechanism, its name and settings, such as `pooled (base mst)`."""
     settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
     name = str(section.get("name", ""))
     return f"{name} ({', '.join(settings)})".strip() if settings else name
@@ -98,9 +98,10 @@ def predicts(competitor: Competitor) -> bool:
 def stratifications(
     competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
 ) -> Sequence[tuple[str, ...]]:
-    """Sets of columns that a `competitor` is stratified by: `wanted`, or its own if it makes strata; () if it predicts.
+    """Sequence of tuples of columns that a `competitor` is stratified by in a grid: those `wanted`.
 
-    A predictor is fitted to all records: its groups are a setting of its own.
+    One that makes strata has its own alone (an object) or `by`, the recipe's; a predictor only (): its groups are a
+    setting.
     """
     if predicts(competitor):
         return ((),)
@@ -110,10 +111,10 @@ def stratifications(
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """Mechanism to fit of a `competitor`, in strata of `by` with groups if there are weights; refused for estimates.
+    """Mechanism to fit for a `competitor`: stratified by the columns `by`, in `groups`, if there are weights.
 
-    An object that makes strata itself keeps its own; a mechanism of a recipe that makes strata is refused without
-    weights.
+    An object that makes strata itself keeps its own; refused are one of a recipe that makes strata, without weights,
+    and mechanisms that release neither rows nor predictions.
     """
     if isinstance(competitor, Mechanism):
         how, name = competitor, competitor.name
@@ -166,7 +167,7 @@ def described(competitor: Competitor) -> dict[str, Any]:
 
 
 def inner_name(competitor: Competitor) -> str | None:
-    """Name of the mechanism that a pooled competitor builds on ("aim" by default); None for any other competitor."""
+    """Name of the mechanism that a competitor of a recipe pools ("aim" by default); None for any other competitor."""
     if isinstance(competitor, Mechanism):
         base = getattr(competitor, "base", None) if competitor.name == "pooled" else None
         return base.name if isinstance(base, Mechanism) else None
@@ -177,7 +178,7 @@ def inner_name(competitor: Competitor) -> str | None:
 
 
 def check_pairs(said: Any, known: Sequence[str]) -> None:
-    """Refuse a recipe's `pairs`, `said`, unless lists of two different settings each, all among the `known` names."""
+    """Refuse `said`, a recipe's `pairs`, unless a list of pairs of two different settings' names, all `known`."""
     if not isinstance(said, list) or not all(
         isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1] for pair in said
     ):

@@ -98,9 +98,10 @@ def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def by_epsilon(part: pd.DataFrame, title: str, item: str | None, *, ends: bool = False) -> Figure:
-    """Return a figure, with a title, of the metric in `part`: a line a setting and model, means by epsilon.
+    """Return a Figure, a table titled `title`, of one metric's rows `part` of the tidy frame: mean by epsilon.
 
-    Baselines come last. `item` heads the models, where there are any; `ends` adds the intervals of the means.
+    It has a line a setting and model, baselines last. `item` heads the models' column, None without models; `ends` adds
+    intervals.
     """
     own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
     epsilons = sorted(set(own["epsilon"]))
@@ -142,7 +143,7 @@ def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _words(metric: str) -> str | None:
-    """Return the title of a metric whose tests are shown (of trained models only boosted trees), or None."""
+    """Return the title of a metric such as `accuracy:boosting` whose tests are shown; None for any other."""
     name, _, model = metric.partition(":")
     if model:
         return f"{LEARNED[name]}: {model}" if name in LEARNED and model == "boosting" else None
@@ -189,7 +190,10 @@ def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
 
 
 def word(verdict: str, first: str) -> str:
-    """Return the word of a verdict for the `first` setting: better, worse, higher or lower; empty without a verdict."""
+    """Return one word of a verdict such as `mst, vanilla is better`: better, worse, higher or lower.
+
+    It is said of the setting `first`; "" for an empty verdict.
+    """
     said = verdict.rpartition(" ")[2]
     if said and not verdict.startswith(f"{first} is "):
         said = {"better": "worse", "higher": "lower"}[said]

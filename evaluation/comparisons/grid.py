@@ -190,11 +190,11 @@ class Grid:
         return self.recipe.release.groups if cell.by and not cell.direct else DECLARED
 
     def weighted(self, label: str) -> bool:
-        """True if this label's mechanism gets strata and shares from the grid; False for an object with its own."""
+        """True if the mechanism of this label gets strata and shares from the grid; an object may have its own."""
         return not isinstance(self.mechanisms[label], Groupwise)
 
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
-        """Pairs of settings, each (mechanism's label, stratification), by their names `said` in the recipe.
+        """Pairs of settings, each (mechanism's label, stratification), of `said`: pairs of settings' names in a recipe.
 
         Refuse names of no setting.
         """
@@ -206,7 +206,10 @@ class Grid:
         return tuple((known[one], known[two]) for one, two in said)
 
     def weights(self, by: Sequence[str]) -> Weights:
-        """Weights for strata of the columns `by`: shares summed over other columns; refused if one has no shares."""
+        """Weights for strata by the columns `by`: the recipe's shares, summed over its other columns.
+
+        Refused without a section [weights], or if one of the columns has no shares.
+        """
         if self.recipe.weights is None:
             raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")
         weights, schema = read_weights(self.recipe.weights, self.recipe.folder), self.recipe.schema()
@@ -235,7 +238,7 @@ class Grid:
 
 
 def _only(groups: Groups, by: Sequence[str]) -> Groups:
-    """Part of `groups`, declared merges, bands and hierarchies of levels, that concerns the columns `by`."""
+    """Groups with just those merges, bands and hierarchies of levels that `groups` declares for the columns `by`."""
     merge, hierarchy = (
         {column: merges for column, merges in declared.items() if column in by}
         for declared in (groups.merge, groups.hierarchy)

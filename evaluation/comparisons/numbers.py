@@ -64,14 +64,20 @@ WORDS = (
 
 
 def raw_numbers(data: object, schema: Schema, by: Sequence[str], *, weigh: bool = False) -> RawNumbers:
-    """Read the numbers that a comparison scores, of real rows with `weigh` or of a release's."""
+    """Read the numbers that a comparison scores, RawNumbers, from `data`: rows, or a path, of a schema.
+
+    They are of all columns of numbers but `by`, which make the groups; with `weigh` rows count as their weights.
+    """
     return RawNumbers.read(data, schema, number_columns(schema, by), by, weigh=weigh)
 
 
 def number_scores(
     real: RawNumbers, made: RawNumbers, schema: Schema, scoring: Scoring, *, sizes: bool = False
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield metric and frame for each column of numbers and statistic; with `sizes` errors have no sign."""
+    """Yield (metric:column, frame) for each column and statistic: errors of the numbers `made` against `real`.
+
+    The settings `scoring` have the groups' columns and thresholds; with `sizes` errors have no sign.
+    """
     levels = thresholds_by_column(schema, dict(scoring.thresholds))
     wanted = {name: levels[name] for name in number_columns(schema, scoring.by)}
     found = headline_frame(real, made, wanted, scoring.by, groups_of(schema, scoring.by)[1])
@@ -86,13 +92,19 @@ def number_scores(
 
 
 def encoded_number_scores(real: EncodedRows, made: EncodedRows, scoring: Scoring) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield sizes of errors as `number_scores` does, of two tables of encoded rows: those of a baseline."""
+    """Yield (metric:column, frame) as `number_scores` does, of encoded rows `made`, a baseline, against `real`.
+
+    Errors have no sign; `scoring` has groups and thresholds.
+    """
     true, other = (raw_numbers(table, real.schema, scoring.by) for table in (real, made))
     yield from number_scores(true, other, real.schema, scoring, sizes=True)
 
 
 def numbers_sections(frame: pd.DataFrame, by: Sequence[str] = (), schema: Schema | None = None) -> list[Section]:
-    """Return a list of the section on numbers from a comparison's tidy frame, with the groups of `by`; or none."""
+    """Return a list of one section on numbers, from a comparison's tidy frame, with the groups of columns `by`.
+
+    It is empty if the frame has no errors of numbers; groups' levels are labelled by the schema, if any.
+    """
     here = frame[frame["metric"].str.partition(":")[0].isin(TITLES)]
     if here.empty:
         return []
@@ -110,7 +122,7 @@ def numbers_sections(frame: pd.DataFrame, by: Sequence[str] = (), schema: Schema
 
 
 def numbers_summary(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a list of everybody's errors, a mapping for JSON for each metric, setting and epsilon.
+    """Return a list of dicts for JSON: everybody's errors of numbers in a tidy frame, by metric, setting, epsilon.
 
     `mean` and `deviation` are over the repetitions with a value, `rms` is the root of their mean square; null where
     there are too few of them.
@@ -131,7 +143,10 @@ def numbers_summary(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def numbers_lead(frame: pd.DataFrame, epsilon: float) -> list[str]:
-    """Return a list of sentences on the columns of numbers that a setting gets wrong most, by mean and by median."""
+    """Return a list of sentences: the column whose mean, and whose median, a setting gets most wrong at this epsilon.
+
+    `frame` is the tidy frame of a comparison.
+    """
     found = []
     summary = [row for row in numbers_summary(frame) if row["epsilon"] == epsilon and row["rms"] is not None]
     for statistic in (MEAN, MEDIAN):
@@ -147,13 +162,16 @@ def numbers_lead(frame: pd.DataFrame, epsilon: float) -> list[str]:
 
 
 def _rms(part: pd.DataFrame) -> float:
-    """Root of the mean square of the values that are known; NaN if none is."""
+    """Root of the mean square of the frame's known `value`s; NaN if none is."""
     values = part["value"].dropna().to_numpy(float)
     return float(np.sqrt((values**2).mean())) if len(values) else np.nan
 
 
 def _cell(part: pd.DataFrame) -> Cell:
-    """Cell of one setting's error: mean over repetitions, standard deviation and rms, sorted by the last."""
+    """Cell of one setting's error at an epsilon, from its rows `part`, one a repetition; sorted by root mean square.
+
+    It shows mean, standard deviation and that root; of one value only this; of none a dash.
+    """
     values = part["value"].dropna().to_numpy(float)
     if not len(values):
         return Cell("–", None)
@@ -166,7 +184,10 @@ def _cell(part: pd.DataFrame) -> Cell:
 
 
 def _by_epsilon(part: pd.DataFrame, title: str, *, detail: bool) -> Figure:
-    """Return a figure, a table of one metric for everybody: a row a column of numbers and setting, by epsilon."""
+    """Return a Figure, a titled table, from everybody's rows `part` of one metric: a row a column and setting.
+
+    Epsilons are its columns; with `detail` it is on the page alone.
+    """
     own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
     epsilons = sorted(set(own["epsilon"]))
     rows: list[list[Value]] = []
@@ -184,7 +205,10 @@ def _by_epsilon(part: pd.DataFrame, title: str, *, detail: bool) -> Figure:
 
 
 def _groups(part: pd.DataFrame, by: Sequence[str], schema: Schema | None) -> Figure:
-    """Return a figure, a table of the groups' mean errors, farthest off first; groups of few numbers are left out."""
+    """Return a Figure, a table of the groups' mean errors, from rows `part` of the tidy frame, farthest off first.
+
+    Groups, by the columns `by`, are named by the schema's labels; those of few numbers are left out.
+    """
     keys = [*by, "item", "mechanism", "stratification"]
     epsilons = sorted(set(part["epsilon"]))
     rows: list[tuple[float, list[Value]]] = []

@@ -103,11 +103,12 @@ def grid_page(
     chapters: Sequence[Section] = (),
     groups: str = DECLARED,
 ) -> Page:
-    """Return the page of a grid's results, by the tidy `frame` of scores, paired `tests`, schema, under a `stamp`.
+    """Return the page of a grid's results, from the tidy `frame` of its scores and the frame `tests` of paired tests.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
-    releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
-    `groups` says what the rows of groups follow, in releases with strata.
+    releases of its base, which `bases` names by label, if these were compared too. `stamp` is the notice on it;
+    `chapters`, sections, come before all other findings. `groups` says what the rows of groups follow, in releases with
+    strata.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
     drawn = frame[base | ~frame["mechanism"].str.startswith("(") & frame["stratification"].ne(DIRECT)].drop(
@@ -169,7 +170,7 @@ def _cards(runs: Runs) -> Iterator[Figure]:
 
 
 def _lines(runs: Runs) -> Iterator[Figure]:
-    """Yield a figure of error against epsilon for each mechanism of the runs: panels for everybody, smallest groups."""
+    """Yield a Figure for each mechanism, error against epsilon in `runs`: panels for everybody, smallest groups."""
     keys = [(), *list(reversed(runs.groups))[: PANELS - 1]]
     hidden = len(runs.groups) - len(keys) + 1
     x = Axis.over(runs.epsilons, log=True)
@@ -221,7 +222,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
-    """Return those `values`, from the first on, whose places on the scale are at least `least` percent apart."""
+    """Return the list of those ascending `values` whose places on the `scale` are at least `least` percent apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:

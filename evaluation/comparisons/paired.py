@@ -47,7 +47,7 @@ def better(metric: str) -> int:
 
 
 def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return arrays: mean over the last axis, and both ends of its 95 % interval by Student's t; NaN values left out.
+    """Return arrays: mean of `values` over the last axis, both ends of its 95 % interval by Student's t; NaN left out.
 
     The ends are NaN if there are fewer than two values, or all are equal.
     """
@@ -84,7 +84,7 @@ def holm(p: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return arrays of the mean over the last axis, its standard error (NaN if unknown), and the number of values."""
+    """Return arrays, from `values` over the last axis without NaN: mean, standard error (NaN if unknown), number."""
     values = np.asarray(values, float)
     there = ~np.isnan(values)
     count = there.sum(axis=-1)
@@ -184,7 +184,7 @@ def _differences(
 
 
 def _verdict(row: dict[Any, Any]) -> str:
-    """Verdict on a paired test, the dict `row`, as `mst, vanilla is better`.
+    """Text such as `mst, vanilla is better` on `row`, a dict of one row of `paired`; of a neutral metric, `is higher`.
 
     The verdict is empty with few repetitions, or within chance.
     """

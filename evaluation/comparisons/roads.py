@@ -129,7 +129,10 @@ def kind_of(mechanism: str, stratification: str, pooled: Collection[str]) -> str
 
 
 def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
-    """Rows of the tidy frame with each road's score, its `kind` (by `pooled`) and `road`, no baselines or constants."""
+    """Rows of a comparison's tidy frame with the score of each road to a prediction, with columns `kind` and `road`.
+
+    No baselines or constants; `pooled` are labels of mechanisms that pool strata.
+    """
     frame = frame.reset_index(drop=True)
     metric, _, model = (frame["metric"].astype(str).str.partition(":")[i] for i in range(3))
     score = next((name for name in SCORES if (metric.eq(name) & model.ne("")).any()), SCORES[0])
@@ -144,7 +147,7 @@ def _own(frame: pd.DataFrame, pooled: Collection[str]) -> pd.DataFrame:
 
 
 def _chosen(own: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `own` of the road that represents its kind at each epsilon: the one best on average for everybody."""
+    """Rows of the frame `own` (of `_own`) of one road a kind and epsilon: that with everybody's best mean."""
     sign = better(str(own["metric"].iloc[0]))
     every = own[own["scope"] == EVERYBODY].groupby(["epsilon", "kind", "road"], sort=False)["value"].mean() * sign
     chosen = every.dropna().reset_index().sort_values("value", ascending=False, kind="stable")
@@ -169,7 +172,7 @@ def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]
 
 
 def words(found: pd.DataFrame) -> list[str]:
-    """List of lines, one an epsilon of `found`: best road for everybody, number of groups each kind is best for."""
+    """List of lines, one an epsilon of the frame `found` by `roads`: everybody's best road, best kinds by group."""
     lines = []
     for epsilon in sorted(set(found["epsilon"])):
         part = found[found["epsilon"] == epsilon]
@@ -196,7 +199,10 @@ def words(found: pd.DataFrame) -> list[str]:
 
 
 def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]]:
-    """List of dicts, one a road and epsilon of the tidy frame: everybody's score, worst group's, gaps (`pooled`)."""
+    """List of dicts, one a road and epsilon of the tidy frame: everybody's score, worst group's, gaps between groups.
+
+    `pooled` are labels of mechanisms that pool strata; the list is empty if nothing is predicted.
+    """
     own = _own(frame, pooled)
     if own.empty:
         return []

@@ -36,7 +36,7 @@ ABOUT = (
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
 ) -> list[Section]:
-    """Return a list of the page's section on the frame `found` of `roads`; an empty list if that is empty.
+    """Return a list of the page's section on `found`, the frame by `roads`; an empty list if that is empty.
 
     A road is a way to a prediction; `frame` is the result of `compare`, `by` its groups' columns, `pooled` the labels
     of mechanisms that pool strata.
@@ -63,9 +63,9 @@ def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 
 
 def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
-    """Return a figure of score against epsilon over `times` runs, a line a kind of road in the frame `found`.
+    """Return a Figure of score against epsilon, a line a kind of road: a panel for everybody, largest groups.
 
-    It has a panel for everybody and each of the largest groups.
+    `found` is the frame by `roads`, of groups of the columns `by`; bands are over `times` repetitions.
     """
     sound = found[found["status"] == OK]
     x = Axis.over(sorted(set(found["epsilon"])), log=True)
@@ -102,9 +102,10 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 
 
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
-    """Return a figure of the best kind of road in `found` at each epsilon, by group of a schema; `few` is a caution.
+    """Return a Figure, a table of the best kind of road at each epsilon: a row for everybody and each group.
 
-    `found` is the frame of `roads`; the kinds that the best one beats are named.
+    `found` is the frame by `roads`, of groups of the columns `by`; cells name the kinds beaten; `few`, a sentence, ends
+    the note.
     """
     epsilons = sorted(set(found["epsilon"]))
     rows: list[list[str | float | None]] = []
@@ -131,7 +132,10 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
 
 
 def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) -> Figure:
-    """Return a figure of every road of the tidy frame at every epsilon, best of a kind in `found` first (`pooled`)."""
+    """Return a Figure, a table of every road at every epsilon of the tidy `frame`; the best of a kind come first.
+
+    `found` is the frame by `roads`; `pooled` are labels of mechanisms that pool strata.
+    """
     columns = [
         ("epsilon", "text"),
         ("kind", "text"),

@@ -87,9 +87,9 @@ class Runs:
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
-        """Mean over seeds for a method, an epsilon and a group `key`, with its range (of one seed, interval).
+        """Mean error over seeds, with its range (of one seed, interval), of a `method`: (mechanism, stratification).
 
-        The score is NaN if the figure is unknown.
+        It is for this epsilon and the group whose levels are `key`, () for everybody; NaN if unknown.
         """
         row = self.found.get((*method, epsilon), {}).get(key)
         return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])
@@ -101,7 +101,10 @@ class Runs:
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
 
     def group_errors(self, mechanism: str, epsilon: float) -> tuple[list[GroupErrors], GroupErrors]:
-        """List of the groups' errors, and everybody's: those of one mechanism at one epsilon, by stratification."""
+        """(List of the groups' errors, everybody's) of a mechanism at an epsilon.
+
+        Each has one for every stratification.
+        """
         methods = [method for method in self.methods if method[0] == mechanism]
 
         def one(key: tuple[str, ...]) -> GroupErrors:
@@ -116,7 +119,7 @@ class Runs:
         return [one(key) for key in self.groups], one(())
 
     def base(self, key: tuple[str, ...]) -> float:
-        """Sampling error, a float, of the group of the levels `key`: the baseline's value; NaN if unknown."""
+        """Sampling error, a float, of the group whose levels are `key`, () for everybody; NaN if unknown."""
         return float(self._base[key]["value"]) if key in self._base else math.nan
 
 
@@ -126,14 +129,17 @@ def _metric(frame: pd.DataFrame) -> str:
 
 
 def _of_all_cliques(frame: pd.DataFrame) -> Any:
-    """Mask of the frame's rows about a whole metric, not about one clique."""
+    """Mask of the rows of the tidy frame about a whole metric: no value in the column `clique`."""
     if "clique" not in frame.columns:
         return frame["value"].notna() | True
     return frame["clique"].isna() | (frame["clique"].astype(str) == "")
 
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Mapping from the levels of a group of `by` (() for everybody) to mean, range, size and status in the frame."""
+    """Mapping from a group's levels in the columns `by` (() for everybody) to a dict, from one method's rows.
+
+    The dict has mean and range over seeds, number of rows, and status; the rows are of one epsilon.
+    """
     rows: dict[tuple[str, ...], list[Any]] = {}
     for row in frame.to_dict("records"):
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)

@@ -152,5 +152,5 @@ def _models(said: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:
-    """Mapping from the name of each setting in `scoring` to its value, without the path of the hold-out."""
+    """Mapping from the name of each setting in `scoring` to its value; the path of the hold-out is left out."""
     return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

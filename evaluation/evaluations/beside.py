@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """Return ({score: frames, one a table of `compared`, baselines} against `real`, k-way, by `pair`; chance's scores).
+    """Return (mapping from score's name to a list of frames, one a table of `compared` and baseline; chance's scores).
 
-    The subsample's scores are means over draws; `cliques` is the largest number of marginals, None for all.
+    `compared` are encoded rows by name, the release among them, scored against `real` by the groups of `pair`. `k` is
+    the width of marginals, `cliques` their largest number, None for all; the subsample's scores are means over draws.
     """
 
     def scores(table: EncodedRows, *, single: bool = False, draw: bool = False) -> dict[str, pd.DataFrame]:
@@ -53,7 +54,10 @@ def compared_scores(
 def _with_chance(
     every: Mapping[str, Mapping[str, pd.DataFrame]], alone: Chance
 ) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
-    """Yield (name, {score: frame}) of each table in `every`, then the subsample's means `alone`, then others'."""
+    """Yield (table's name, its frames by score): the release and others, the subsample, then further baselines.
+
+    `every` has the frames of all but the subsample, `alone` the means of that one.
+    """
     yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
     yield SUBSAMPLE, alone.frames
     yield from ((name, frames) for name, frames in every.items() if name != RELEASE and name in MEANINGS)
@@ -68,9 +72,10 @@ def area_scores(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames of the k-marginal score against `real` by level of the column `area`, one a table of `compared`.
+    """Yield frames of the k-marginal score by level of the column `area`: one each for `compared`, baselines, chance.
 
-    At most `cliques` marginals of the schema are used; an area of fewer than `few` rows is small.
+    `compared` are encoded rows by name, scored against `real`; at most `cliques` marginals of the schema are used, and
+    an area of fewer than `few` rows is small.
     """
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:

@@ -22,9 +22,9 @@ TEXT = (
 
 
 def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Schema) -> Section | None:
-    """Return the section, labels by schema, with a row a group of `frame`, smallest share first.
+    """Return the section on intervals, from `frame` by `interval_coverage`: a row a group, smallest share first.
 
-    None where no intervals were checked.
+    Groups, by the columns `by`, are named by the schema's labels; None if `frame` is None: no intervals were checked.
     """
     if frame is None:
         return None

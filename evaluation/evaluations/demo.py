@@ -103,7 +103,10 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
 
 
 def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
-    """Evaluation of the pooled release in `folder` on `people`, beside the others; no correlations, no propensity."""
+    """Evaluation on the frame `people` of the pooled release's table in `folder`, beside the other two.
+
+    Without correlations, propensity and components.
+    """
     from stratsynth import census
     from stratsynth.evaluation.evaluations.evaluate import evaluate
 
@@ -113,18 +116,18 @@ def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
 
 
 def _vanilla(recipe: str) -> str:
-    """Text of the stratified recipe without strata and weights, with `vanilla` as the folder of its release."""
+    """Return the recipe's text without strata and weights, and with `vanilla` as the folder of its release."""
     start, end = recipe.index("[strata]"), recipe.index("[mechanism]")
     return recipe[:start] + recipe[end:].replace('"stratified"', '"vanilla"')
 
 
 def _pooled(recipe: str) -> str:
-    """Text of the stratified recipe with the mechanism `pooled` on the base `mst`, and `pooled` as its folder."""
+    """Return the recipe's text with the mechanism `pooled` on the base `mst`, and `pooled` as its folder."""
     return recipe.replace('name = "mst"', 'name = "pooled"\nbase = "mst"').replace('"stratified"', '"pooled"')
 
 
 def _fresh(name: str) -> Path:
-    """Path of a folder that does not exist yet: the name, or the name and a number from 2."""
+    """Path of a folder that does not exist yet: `name` here, or that and a number from 2."""
     number = 1
     while (path := Path(name if number == 1 else f"{name}-{number}")).exists():
         number += 1
@@ -138,7 +141,10 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 
 
 def _comparison(found: Evaluation, tables: Sequence[pd.DataFrame]) -> str:
-    """Text table of the evaluation `found`, a line a group, largest first, then all: people, errors, rates."""
+    """Text of a table: a line a group, largest first, then all: people, errors in `found`, percentage employed.
+
+    `tables` are the frames to count these percentages in: the people, then the releases in the order of `NAMES`.
+    """
     from stratsynth.evaluation.evaluations.page import everybody_and_groups
 
     groups, everybody = everybody_and_groups(found, "pooled")
@@ -161,7 +167,7 @@ def _two(value: float) -> str:
 
 
 def _percent(table: pd.DataFrame, level: str | None) -> str:
-    """Percentage of the rows of group `level` in a table that are employed, as text.
+    """Percentage of the rows of group `level` (a code of RAC1P) in a frame that are employed, as text: `61.2`.
 
     Level None is everybody; a group without rows has "-".
     """

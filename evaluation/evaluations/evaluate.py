@@ -327,9 +327,11 @@ def numbers_of(
     thresholds: Mapping[str, Sequence[float]],
     few: int,
 ) -> tuple[pd.DataFrame | None, pd.DataFrame]:
-    """Frames of `number_errors` for every table of `compared`, None without columns of numbers, and of `raw_values`.
+    """(Frame of `number_errors`, a part for every table of `compared`; frame of `raw_values` of the release alone).
 
-    The latter is of the release alone. Every table is read once.
+    Both are against the rows `real`, in groups of the columns `by`, small below `few` numbers. The former is None for a
+    schema without columns of numbers. `compared` are tables or paths by name, `thresholds` numbers by column; every
+    table is read once.
     """
     names = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     wanted = {name: thresholds[name] for name in number_columns(schema, by)}
@@ -341,7 +343,7 @@ def numbers_of(
 
 
 def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:
-    """Frame of the coverage of a release's intervals in the groups of the columns `names`, by `real` rows.
+    """Frame of `interval_coverage` of the release in `folder`, against rows `real`, by groups of the columns `names`.
 
     None without a folder or groups, or if the release has no noisy tables that answer such queries.
     """
@@ -356,7 +358,7 @@ def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) ->
 def _refuse(
     schema: Schema, holdout: Any, target: Any, positive: Any, above: Any, area: str | None, beside: Mapping[str, Any]
 ) -> None:
-    """Refuse, before anything is computed, impossible arguments of `evaluate`.
+    """Raise UsageError, before anything is computed, for arguments of `evaluate` that cannot be met.
 
     These are a taken name in `beside`, `positive` or `above` without a target, a target that is no task or has no
     hold-out, and an unknown column of areas.

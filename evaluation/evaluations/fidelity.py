@@ -30,7 +30,7 @@ DOTS = 400
 
 
 def fidelity(evaluation: Evaluation) -> Section:
-    """Return the section of an evaluation's page on the likeness of the release's rows to the real ones."""
+    """Return one Section of an evaluation's page: the likeness of the release's rows to the real ones."""
     told, matched = _propensity(evaluation), _matches(evaluation)
     detail = [*_raw(evaluation), *_declared(evaluation)], [*_correlations(evaluation), _levels(evaluation)]
     before, after = ([replace(figure, detail=True) for figure in figures] for figures in detail)
@@ -39,7 +39,10 @@ def fidelity(evaluation: Evaluation) -> Section:
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of an evaluation's facts on everybody: broken rules, lost levels, declared scores' means."""
+    """Yield pairs of texts (name, value) on everybody's rows, for a page: broken rules, lost levels, declared scores.
+
+    They are those of an evaluation.
+    """
     if evaluation.schema.rules:
         rules = evaluation.inconsistencies
         broken = rules[(rules["rule"] == "(any)") & (rules["scope"] == EVERYBODY)].iloc[0]
@@ -53,7 +56,10 @@ def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
 
 
 def _raw(evaluation: Evaluation) -> list[Figure]:
-    """Return a list of one figure of an evaluation's raw means and quartiles, farthest off first; [] without any."""
+    """Return a list of one Figure, a table of an evaluation's raw means and quartiles, farthest off first.
+
+    [] if unknown.
+    """
     known = evaluation.raw[evaluation.raw["value"].notna()].sort_values("value", ascending=False, kind="stable")
     if known.empty:
         return []
@@ -71,7 +77,10 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
 
 
 def _declared(evaluation: Evaluation) -> list[Figure]:
-    """Return a list of figures, tables for each declared score of an evaluation: everybody's items, at most `MOST`."""
+    """Return a list of Figures, one a declared score of an evaluation: a table of everybody's items, largest first.
+
+    It has at most `MOST` rows.
+    """
     return [
         from_frame(
             score.title,
@@ -87,7 +96,7 @@ def _declared(evaluation: Evaluation) -> list[Figure]:
 
 
 def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
-    """Rows of a score's frame about everybody, sorted by the column `order`, the largest first."""
+    """Rows of a score's frame about everybody, sorted by the column named `order`, the largest first."""
     return frame[frame["scope"] == EVERYBODY].sort_values(order, ascending=False, kind="stable")
 
 

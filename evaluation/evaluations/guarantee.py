@@ -12,7 +12,10 @@ from stratsynth.report.page import Section
 
 
 def guarantee(record: Mapping[str, Any] | None) -> Section:
-    """Return the page's section with the certificate `record` in plain words; for None, that none came."""
+    """Return the page's Section on the release's certificate, the dict `record`, in plain words.
+
+    None: that none came.
+    """
     not_this = (
         "The guarantee is about the release. This report was computed from the private rows themselves, and "
         "is covered by no guarantee at all."
@@ -27,9 +30,9 @@ def guarantee(record: Mapping[str, Any] | None) -> Section:
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
-    """Return the page's section on citing a certificate's release, not the evaluation.
+    """Return the page's Section on citing the release, by its certificate, a dict; None leaves the citation out.
 
-    `facts` has the schema's sha256.
+    `facts`, of the evaluation, has the schema's sha256.
     """
     lines = [] if certificate is None else words.citation(Certificate.from_dict(certificate))
     return Section(

@@ -50,9 +50,10 @@ class MarginalScores:
         cliques: int,
         engine: str = "auto",
     ) -> MarginalScores:
-        """Return the errors in a schema of k-way marginals of `synthetic` against `real` by groups, out of memory.
+        """Return errors of k-way marginals of the table `synthetic` against `real`, by groups of `by`, out of memory.
 
-        At most `cliques` marginals are scored; `engine` holds the real table.
+        Tables are paths or sources of rows of the schema. At most `cliques` marginals are scored; `engine` names what
+        holds the real table.
         """
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
         frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
@@ -75,9 +76,9 @@ class MarginalScores:
         yield "workload", self.workload
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page, a table of each group's error.
+        """Return a Page with a table of each group's error, on which the release is called `name`.
 
-        `name` is the release's name there; the certificate is not used.
+        `certificate` is unused.
         """
         heads = [Column("group", "text"), *map(Column, COLUMNS[1:-1]), Column("status", "text")]
         lines = self._lines()

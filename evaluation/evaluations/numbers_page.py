@@ -30,7 +30,10 @@ NOTE = (
 
 
 def headline(evaluation: Evaluation) -> Iterator[str]:
-    """Yield sentences for the head of a page: the columns that are farthest off by mean and by median, and for whom."""
+    """Yield sentences for a page's head: the columns of numbers that an evaluation's release gets most wrong.
+
+    By mean, by median, and the mean of a group; none without numbers.
+    """
     frame, few = _release(evaluation), evaluation.facts["few_numbers"]
     if frame is None:
         return
@@ -58,7 +61,7 @@ def _doubt(row: Mapping[Any, Any], few: int) -> str:
 
 
 def numbers_section(evaluation: Evaluation) -> Section | None:
-    """Return the section on numbers, everybody's and each group's; None for a schema without columns of numbers."""
+    """Return an evaluation's Section on numbers, everybody's and each group's; None without columns of numbers."""
     if evaluation.numbers is None:
         return None
     frame = _farthest_first(evaluation.numbers)
@@ -73,7 +76,10 @@ def _release(evaluation: Evaluation) -> pd.DataFrame | None:
 
 
 def _farthest_first(frame: pd.DataFrame) -> pd.DataFrame:
-    """Frame with the rows of each column together, those of the release's worst mean first, unknown ones last."""
+    """Return `frame` of `number_errors` sorted by column: the one whose mean the release gets most wrong comes first.
+
+    Columns without a known mean are last.
+    """
     means = frame[(frame["table"] == RELEASE) & (frame["scope"] == EVERYBODY) & (frame["statistic"] == MEAN)]
     order = means.assign(size=means["value"].abs()).sort_values("size", ascending=False, kind="stable")["variable"]
     place = {name: i for i, name in enumerate(order)}
@@ -81,13 +87,16 @@ def _farthest_first(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _off(row: Mapping[str, Any] | None) -> Cell:
-    """Cell with a signed error; rows are sorted by its size."""
+    """Cell with the signed error `value` of `row` of `number_errors`, sorted by its size; unknown for None."""
     value = None if row is None else float(row["value"])
     return Cell(signed(value), None if value is None or value != value else abs(value))  # noqa: PLR0124
 
 
 def _by_statistic(frame: pd.DataFrame, *keys: str) -> dict[tuple[str, ...], dict[str, dict[str, Any]]]:
-    """Mapping from the values of `keys` to a mapping from each statistic's name to its row."""
+    """Mapping from a tuple of a row's values in the columns `keys` to a dict from statistic's name to that row, a dict.
+
+    The rows are those of `frame`, by `number_errors`.
+    """
     found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for record in frame.to_dict("records"):
         row = {str(name): value for name, value in record.items()}
@@ -96,7 +105,7 @@ def _by_statistic(frame: pd.DataFrame, *keys: str) -> dict[tuple[str, ...], dict
 
 
 def _named(evaluation: Evaluation, table: str) -> list[str]:
-    """List of a table's name, where several are compared; else empty."""
+    """List of one text, the table's name on the page, if the evaluation compares several; else the empty list."""
     return [("this release" if table == RELEASE else table)] if evaluation.facts["beside"] else []
 
 
@@ -105,7 +114,10 @@ def _head(evaluation: Evaluation) -> list[Column]:
 
 
 def _main(rows: Mapping[str, Mapping[str, Any]]) -> list[Value]:
-    """List of cells on mean, median, deciles and P99 of one column."""
+    """List of cells for one column of numbers: count, mean, median, deciles and P99, real and synthetic.
+
+    `rows` maps statistics' names to rows of `number_errors`.
+    """
     mean, median = rows[MEAN], rows[MEDIAN]
     return [
         int(mean["n"]),
@@ -126,7 +138,10 @@ def _main_columns() -> list[Column]:
 
 
 def _everybody(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
-    """Return a figure, a table of everybody's means, medians and deciles: a row a column and release."""
+    """Return a Figure, a table of everybody's means, medians and deciles: a row a column of numbers and release.
+
+    `frame` has the numbers of the evaluation, sorted.
+    """
     here = _by_statistic(frame[frame["scope"] == EVERYBODY], "variable", "table")
     rows = [[name, *_named(evaluation, table), *_main(found)] for (name, table), found in here.items()]
     table = Table("The means that are farthest off come first.", [*_head(evaluation), *_main_columns()], rows)
@@ -167,7 +182,7 @@ def _with_commas(statistic: str) -> str:
 
 
 def _groups(evaluation: Evaluation) -> Figure:
-    """Return a figure, a table of the groups' means, medians and deciles, the means farthest off first."""
+    """Return a Figure, a table of an evaluation's means, medians, deciles by group, the means farthest off first."""
     frame, few = _release(evaluation), evaluation.facts["few_numbers"]
     assert frame is not None  # noqa: S101 - the section has numbers
     inside = _by_statistic(frame[frame["scope"] == GROUP], *evaluation.by, "variable")
@@ -195,7 +210,10 @@ def _groups(evaluation: Evaluation) -> Figure:
 
 
 def _deciles(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
-    """Return a figure, a table of everybody's deciles and P99 in both tables, for the page alone."""
+    """Return a Figure, a table of everybody's deciles and P99 in both tables, for the page alone.
+
+    `frame` has the numbers of the evaluation, sorted.
+    """
     here = _by_statistic(frame[frame["scope"] == EVERYBODY], "variable", "table")
     rows: list[list[Value]] = []
     for (name, table), found in here.items():

@@ -23,7 +23,7 @@ NOTICE = "INTERNAL.txt"
 
 
 def refuse_output(folder: str | Path) -> None:
-    """Refuse, as a place for scores, a folder that lies in a release or is not empty, and a file."""
+    """Refuse a path `folder` for scores if it lies in a release, is a file, or is a folder that is not empty."""
     refuse_release_folder(folder)
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
@@ -41,7 +41,10 @@ class Scores(Protocol):
         """Yield name and frame of every score."""
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers; `name` is the release's name there, `certificate` its certificate."""
+        """Return the Page for readers, on which the release is called `name`.
+
+        `certificate` is its certificate, None for none.
+        """
 
 
 def write(
@@ -51,9 +54,10 @@ def write(
     called: str = "this release",
     certificate: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write an evaluation's frames, JSON and page into the new folder, all or nothing, stamped; return the paths.
+    """Write an evaluation's frames, JSON and page into the new `folder`, all or nothing, stamped.
 
-    `called` is the release's name in report.html; `certificate` is that of the release.
+    Return the list of paths. `called` is the release's name in report.html; `certificate` is that of the release, or
+    None.
     """
     refuse_output(folder)
     folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
@@ -69,7 +73,10 @@ def write(
 
 
 def document(evaluation: Scores) -> dict[str, Any]:
-    """Return a dict for JSON of an evaluation's facts and frames, as columns and rows; null for NaN, infinity, none."""
+    """Return a dict for JSON of an evaluation: facts, and frames as lists by column.
+
+    Null for NaN, infinity and None.
+    """
     frames = {
         name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}
         for name, frame in evaluation.frames()
@@ -78,7 +85,7 @@ def document(evaluation: Scores) -> dict[str, Any]:
 
 
 def _marked(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with a column `stamp`, "INTERNAL" in every row, where no copying and cutting loses it."""
+    """Return a copy of the frame with a column `stamp`, "INTERNAL" in each row, where no copying loses it."""
     return frame.assign(stamp="INTERNAL")
 
 

@@ -93,13 +93,13 @@ def evaluation_page(
 
 
 def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return (list of groups' errors, everybody's) of an evaluation, in its release `name` and those beside."""
+    """Return (list of groups' errors, everybody's) of an evaluation: those of its release, `name`, and others."""
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
     return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 
 
 def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
-    """Return a paragraph on the smallest groups' errors in an evaluation's release `name`, and in the `other`."""
+    """Return a paragraph of text on the smallest groups' errors in an evaluation's release, `name`, and in `other`."""
     what = "Stratification" if (name, other) == ("stratified", "vanilla") else None
     return f"{smallest_groups(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
 
@@ -142,7 +142,7 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _headlined(evaluation: Evaluation) -> set[str]:
-    """Set of the columns that the head of the page names already."""
+    """Set of names of columns of numbers that the head of an evaluation's page mentions already."""
     return {row["variable"] for row in evaluation.facts["headline"].values() if row is not None}
 
 
@@ -177,7 +177,7 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
-    """Return {heading: function from a group to its figure} of further figures of an evaluation's disparity card."""
+    """Return a mapping from heading to a function from a group's errors to its figure, for an evaluation's card."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
     names = {
@@ -196,7 +196,10 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
-    """Return a figure, a table of the parity errors in `frame` (Definition 10); None without any. `what` names them."""
+    """Return a Figure, a table of the rows of scope "parity" in `frame` (Definition 10); None without any.
+
+    `what`, "means" or "marginals", names the errors.
+    """
     said = {
         "marginals": "Sum of the errors of all groups and, weighted by 1 / number of groups, the error of everybody.",
         "means": "The same sum for relative errors of the means of all variables.",
@@ -234,7 +237,7 @@ def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
 
 
 def _where(evaluation: Evaluation) -> Section:
-    """Return the section with an evaluation's heat map, column by group: mean error of marginals with the column."""
+    """Return the Section with a heat map of an evaluation: mean error of the marginals with a column, by group."""
     frame = evaluation.cliques[evaluation.cliques["scope"] == GROUP]
     by = list(evaluation.by)
     sized = frame.groupby(by, sort=False)["value"].mean().sort_values(ascending=False, na_position="last")
@@ -267,7 +270,7 @@ def _where(evaluation: Evaluation) -> Section:
 
 
 def _worst(evaluation: Evaluation) -> Section:
-    """Return the section on an evaluation's marginals with the largest errors, for everybody and in single groups."""
+    """Return the Section on the marginals in which an evaluation's release errs most: everybody's, single groups'."""
     frame = evaluation.cliques
 
     def rows(part: pd.DataFrame, *, grouped: bool) -> list[list[str | float]]:

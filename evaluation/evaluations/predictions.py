@@ -60,7 +60,10 @@ class PredictionScores:
         yield "rates", self.rates
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers; `name` is the predictions' name there, `certificate` their release's or None."""
+        """Return the Page for readers, on which the predictions are called `name`.
+
+        `certificate` is their release's or None.
+        """
         from stratsynth.evaluation.evaluations.predictions_page import predictions_page
 
         return predictions_page(self, name=name, certificate=certificate)
@@ -134,7 +137,7 @@ def evaluate_predictions(
 
 
 def _in_order(real: Any, given: Sequence[Any]) -> Any:
-    """Return the real rows in a fixed order: `real` itself, or a database's rows read once into a table.
+    """Return `real` itself, whose rows have an order, or rows of a database read once into a table.
 
     Spark is refused, and a database unless all of the predictions `given` are folders of releases.
     """
@@ -151,12 +154,12 @@ def _in_order(real: Any, given: Sequence[Any]) -> Any:
 
 
 def _is_folder(given: Any) -> bool:
-    """True if the predictions given are the path of a folder, that of a release which predicts the rows."""
+    """True if the predictions `given` are the path of a folder, that of a release; else False."""
     return isinstance(given, str | Path) and Path(given).is_dir()
 
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
-    """Read groups and targets, `columns`, of the rows of `real`.
+    """Return the rows of `real` (frame, table or path) encoded, in the columns of groups and target, with weights.
 
     Refuse rows that lack a value, as predictions are matched by position.
     """
@@ -170,9 +173,10 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
-    """Array of the `given` predictions, truth values or numbers of `goal`, made by `seed` if a release.
+    """Array of the predictions `given`, one for each of the `rows` of `real`: values of the task `goal`.
 
-    Refuse predictions that are not one for each of the `rows` real rows.
+    They are truth values or numbers, from a file, a frame, a sequence or a release's folder, which predicts by `seed`.
+    Another number of predictions is refused.
     """
     said = _predicted(given, real, seed)
     if len(said) != rows:

@@ -60,12 +60,15 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
 
 
 def _named(scores: PredictionScores, name: str) -> dict[str, str]:
-    """Return {value of `table` in the scores: name for readers}; `name` is that of the predictions."""
+    """Return a mapping from each table of the scores to its name for readers; the predictions are called `name`."""
     return {other: other for other in scores.facts["beside"]} | {PREDICTIONS: name, CONSTANT: "constant"}
 
 
 def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
-    """Return a figure: a table of everybody's rates from `scores`. `tables` maps each column's key to its heading."""
+    """Return a Figure, a table of everybody's rates in `scores`: a row a rate, a column a set of predictions.
+
+    `tables` maps each table of the scores to its heading.
+    """
     whole = scores.rates[scores.rates["scope"] == EVERYBODY]
     rows = []
     for metric in dict.fromkeys(whole["metric"]):
@@ -81,7 +84,7 @@ def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
 
 
 def _groups(scores: PredictionScores) -> Figure:
-    """Return a figure, a table of rates in `scores` of predictions: a row for each group, a column for each rate."""
+    """Return a Figure, a table of rates of the predictions in `scores`: a row for each group, a column a rate."""
     wide, metrics = _by_group(scores)
     rows = [
         [group_name({c: row[c] for c in scores.by}, scores.schema), row["n"], *(row[m] for m in metrics), row["status"]]
@@ -96,7 +99,7 @@ def _words(metric: object) -> str:
 
 
 def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
-    """Return (frame of the rates in `scores`, a row a group, worst first, then everybody; the rates' names)."""
+    """Return (frame of the rates in `scores`: a row a group, worst first, then everybody; list of the rates' names)."""
     score = scores.facts["score"]
     own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
     metrics = list(dict.fromkeys(own["metric"].astype(str)))

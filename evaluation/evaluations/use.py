@@ -28,7 +28,7 @@ TRAINED = {SYNTHETIC: "the release", SUBSAMPLE: "as many real rows", REAL: "all 
 
 
 def use(evaluation: Evaluation) -> Section | None:
-    """Return an evaluation's section on models trained on the release, tested on real people.
+    """Return an evaluation's Section on models trained on the release and tested on real people; None if none was.
 
     None if none was trained.
     """
@@ -49,7 +49,10 @@ def use(evaluation: Evaluation) -> Section | None:
 
 
 def _by_model(here: pd.DataFrame, score: str) -> Figure:
-    """Return a figure of one score of everybody in `here`: a row for each model, a column for each training table."""
+    """Return a Figure, a table of everybody's `score` (a metric) in frame `here` by `downstream`: a row a model.
+
+    It has a column for each training table.
+    """
     whole = here[here["scope"] == EVERYBODY]
     there = [name for name in TRAINED if name in set(whole["trained_on"])]
     rows = []
@@ -67,7 +70,10 @@ def _by_model(here: pd.DataFrame, score: str) -> Figure:
 
 
 def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
-    """Return a figure of groups' errors of an evaluation in `here`, by `score`, under the model best on real rows."""
+    """Return a Figure of the groups' errors under the model that is best on real rows, by `score`, a metric.
+
+    `here` are the rows of an evaluation's `downstream` about it.
+    """
     real = here[(here["trained_on"] == REAL) & (here["scope"] == EVERYBODY) & (here["model"] != "constant")]
     best = real.sort_values("value", ascending=score != "accuracy", kind="stable")["model"].iloc[0]
     rows = here[(here["model"] == best) & here["trained_on"].isin([SYNTHETIC, REAL])]
@@ -83,10 +89,7 @@ def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Fi
 
 
 def _between(frame: pd.DataFrame) -> list[Figure]:
-    """Return figures, tables of the differences between groups in `frame`, by fairlearn's definitions.
-
-    The list is empty if there are none.
-    """
+    """Return a list of Figures, tables of differences between groups, from a frame of `downstream`; [] without any."""
     rows = frame[(frame["scope"] == "between") & (frame["model"] != "constant")]
     there = {name: words for name, words in TRAINED.items() if name in set(rows["trained_on"])}
     made = differences(rows.rename(columns={"trained_on": "table"}), there, ["model"])

@@ -52,12 +52,15 @@ class SideBySide(Protocol):
     """Methods that `fermi` has besides those of every mechanism."""
 
     def task(self, public: Public, budget: Budget) -> Any:
-        """Return the settings of training that follow from public facts, such as steps and sampling rate."""
+        """Return a training task: the settings that follow from public facts and budget, such as steps and rate."""
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Any]]:
-        """Return a program on public facts, spending `allot`, that fits a model for each of `penalties`."""
+        """Return a program on public facts, spending `allot`, that returns a list: a model for each of `penalties`.
+
+        `rng` is for starting points alone.
+        """
 
 
 def fitted(
@@ -127,7 +130,10 @@ class NoisyColumns(AnswerSource):
         self._rows, self._noise, self._rng = rows, noise, rng
 
     def __call__(self, asked: Sequence[Asked]) -> list[tuple[NoisySum, ...]]:
-        """Answer a batch of one question: noisy sums over one Poisson sample, each block with its column's noise."""
+        """Answer a list of one question, for sums over a Poisson sample: a list of one tuple of noisy sums.
+
+        It has one a block, each with the noise of its column.
+        """
         (one,) = asked
         question = one.question
         assert isinstance(question, Total)  # noqa: S101 - what the program asks

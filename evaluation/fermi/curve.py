@@ -111,7 +111,10 @@ class CurveRows:
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
-        """Encode a frame of rows of a schema to measure `target` on by `groups`; rows with no level are left out."""
+        """Encode a frame of a schema, to measure predictions of the column `target` in groups of columns `groups`.
+
+        Rows whose value is no level are left out.
+        """
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
         ]
@@ -129,7 +132,7 @@ class CurveRows:
         return found
 
     def measured(self, said: NDArray[np.intp]) -> dict[str, float]:
-        """Mapping from measure to number: error and violations of the predictions `said`, level numbers of the rows."""
+        """Mapping from measure to number: error and violations of predictions `said`, an array of level numbers."""
         return violations(self.truth, said, self.group)
 
 
@@ -145,7 +148,8 @@ def _post_processed(
 ) -> list[dict[str, Any]]:
     """List of dicts, one a fit to `train` and tolerance: noisy descent, corrected by noisy counts that cost `PART`.
 
-    `seeds` fits at each of `epsilons` and `delta` with `settings` are measured on the rows `seen`; `seed` draws.
+    `train` is a frame of the schema. `seeds` fits at each of `epsilons` and `delta`, with the mechanism's `settings`,
+    are measured on the rows `seen`; `seed` is for all draws.
     """
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]

@@ -24,9 +24,9 @@ PART = 0.1
 def noisy_counts(
     said: NDArray[np.intp], truth: NDArray[np.intp], group: NDArray[np.intp], epsilon: float, rng: np.random.Generator
 ) -> Floats:
-    """Array of counts with axes group, prediction `said`, truth, noisy by `rng` at a finite epsilon.
+    """Array of counts with axes group, prediction, truth, from level numbers of each row, with noise by `rng`.
 
-    Each count is at least 0.5.
+    Noise is for this epsilon, none if infinite; each count is at least 0.5. `said` are the predictions.
     """
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
@@ -38,9 +38,10 @@ def noisy_counts(
 
 
 def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
-    """Derived predictor of least error by `counts`, rates of whose `criterion` differ between groups by `tolerance`.
+    """Array (groups, 2) of probabilities to predict the second class, by group and the classifier's prediction.
 
-    An array (groups, 2): the probability of predicting the second class, by group and the classifier's prediction.
+    Of least error by `counts` (group, prediction, truth), among those whose rates by `criterion` differ between groups
+    by at most `tolerance`.
     """
     from scipy.optimize import linprog
 
@@ -65,6 +66,9 @@ def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: flo
 def corrected(
     chances: Floats, said: NDArray[np.intp], group: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Array of random predictions, 0 or 1, by `rng`, of the predictor `chances`, for predictions `said` and groups."""
+    """Array of random predictions, 0 or 1, one a row, by the probabilities `chances` (groups, 2) of `derived`.
+
+    `said` are the classifier's predictions, `group` the groups' numbers; `rng` draws.
+    """
     found: NDArray[np.intp] = (rng.random(len(said)) < chances[group, said]).astype(np.intp)
     return found

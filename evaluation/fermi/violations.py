@@ -44,15 +44,18 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
 
 
 def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> list[float]:
-    """List, a number a class in `truth`: largest difference of groups' rates of `said` being last; NaN below two."""
+    """List, a number for each class in `truth`: largest difference of groups' rates of predicting the last class in it.
+
+    `said` are the predictions; all are arrays of level numbers, one a row. NaN with fewer than two groups.
+    """
     classes = int(max(truth.max(), said.max())) + 1
     return [_largest([(classes - 1, truth == c)], said, group) for c in range(classes)]
 
 
 def _largest(parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]) -> float:
-    """Largest difference of groups' rates of predicting c in `said`, over (c, mask of rows) `parts`.
+    """Largest difference between groups' rates of predicting c in `said` among some rows, over `parts`.
 
-    NaN below two groups.
+    `parts` are pairs (class c, mask of these rows), `group` each row's number; NaN with fewer than two groups.
     """
     found = []
     for c, here in parts:

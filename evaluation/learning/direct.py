@@ -40,7 +40,7 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
 
 
 def in_terms(said: Any, schema: Schema, goal: Task) -> Array:
-    """Convert predictions `said` of a column to an array of the task's values, truth values or numbers.
+    """Convert predictions `said`, levels or numbers of the task's target, to an array of its truth values or numbers.
 
     Refuse predictions of other values.
     """

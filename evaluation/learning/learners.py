@@ -54,9 +54,9 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Return logistic regression of `truth` under equalized odds of `groups`, those below `FEW` rows being one.
+    """Return a fitted logistic regression of classes `truth` under equalized odds of `groups`, each row's number.
 
-    It is trained on `features` of `train`; `seed` is for its chance.
+    It is trained on the columns `features` of `train`; groups below `FEW` rows are one; `seed` is for its chance.
     """
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
@@ -80,7 +80,7 @@ class _ByChance:
         self._model, self._seed = model, seed
 
     def predict(self, rows: Array) -> Array:
-        """Array of a truth value for each row, by a classifier of the mixture that is drawn at random."""
+        """Array of a truth value for each row of a matrix, by a classifier that is drawn from the mixture for it."""
         return np.asarray(self._model.predict(rows, random_state=self._seed)).astype(bool)
 
 
@@ -104,7 +104,7 @@ class _Fitted:
         self._model, self._features, self._wide, self._constant = model, features, wide, constant
 
     def predict(self, table: EncodedRows) -> Array:
-        """Array of predicted truth values or numbers, one for each row of the table."""
+        """Array of predicted truth values or numbers, one for each row of encoded rows."""
         if self._model is None:
             return np.full(table.rows, self._constant)
         if not table.rows:
@@ -114,9 +114,9 @@ class _Fitted:
         return found
 
     def score(self, table: EncodedRows) -> Array | None:
-        """Array of each row's predicted probability of "true" in `table`.
+        """Array of each encoded row's predicted probability of "true"; 0 or 1 for a constant class.
 
-        None for numbers; 0 or 1 for a constant class.
+        None for numbers, and for models without probabilities.
         """
         if self._model is None:
             return np.full(table.rows, float(self._constant)) if isinstance(self._constant, bool | np.bool_) else None
@@ -130,7 +130,7 @@ class _Fitted:
 
 
 def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArray[np.float32]:
-    """Matrix of `features` of a table, a row for each record, for training and prediction; the schema fixes columns.
+    """Matrix of float32 from the columns `features` of encoded rows, a row each; the schema alone fixes its columns.
 
     Wide: an indicator for each level, and numbers from 0 at the lower bound to 1 at the upper, 0 if missing. Otherwise
     one column each: numbers, with steps below the lower bound for the levels that are no number; level numbers.

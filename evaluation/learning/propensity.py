@@ -92,9 +92,10 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 
 
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
-    """Array of each of `rows`' probability of being synthetic, by a model trained on other folds, split by `seed`.
+    """Array of probabilities of being synthetic, one for each of `rows`, a matrix, by models trained on other folds.
 
-    NaN for all if one of the two tables has fewer than `FOLDS` rows; `label` is true for synthetic rows.
+    `model` is "linear" or "tree"; `label` is true for synthetic rows, `seed` splits. NaN for all if one of the two
+    tables has fewer than `FOLDS` rows.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
@@ -115,7 +116,10 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 
 
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
-    """Arrays by group, then everybody: mean of `values` over a pair's rows (NaN if one has none), its error."""
+    """Arrays by a pair's group, then everybody: mean of `values`, one a row of real, then synthetic; standard error.
+
+    NaN if a group has no row in one of the tables.
+    """
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -145,7 +149,7 @@ def _auc(pair: Pair, chance: Array) -> Array:
 
 
 def _thinned(pair: Pair, most: int, rng: np.random.Generator) -> Pair:
-    """Pair with at most `most` rows of each table, drawn by `rng`; real rows in proportion to their weights."""
+    """Pair of tables with at most `most` rows each, drawn from a pair by `rng`; real rows in proportion to weights."""
     if pair.real.weights is not None:
         pair = Pair.of(pair.real.unweighted(), pair.synthetic, pair.schema, pair.by, pair.few)
     if max(table.rows for table in pair.tables) <= most:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def area(truth: Array, score: Array) -> tuple[float, float]:
-    """Return (area under the ROC curve of `score` for classes `truth`, its standard error), DeLong and others 1988.
+    """(Area under the ROC curve of `score`, numbers, for classes `truth`, truth values; standard error of DeLong 1988).
 
     The area is NaN if a class has no row, the error if a class has fewer than two.
     """
@@ -44,9 +44,10 @@ def area(truth: Array, score: Array) -> tuple[float, float]:
 def areas(
     by: Sequence[str], groups: Sequence[Stratum], members: Array, few: int, truth: Array, score: Array
 ) -> pd.DataFrame:
-    """Frame of areas of `score` for `truth` by group, in columns of `GroupedRows.scores`.
+    """Frame of the area under the ROC curve of `score` for `truth` in each group, in columns of `GroupedRows.scores`.
 
-    `base` is the number of rows of the rarer class; groups below `few` rows are small.
+    `members` has each row's number among `groups`, which cross the columns `by`; `base` is the number of rows of the
+    rarer class; groups below `few` rows are small.
     """
     import pandas as pd
 

@@ -133,9 +133,10 @@ class GroupedRows:
     def scores(
         self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator, score: Array | None = None
     ) -> pd.DataFrame:
-        """Frame of rates (errors, of numbers) of `predicted` against `truth` by scope, with intervals of `resamples`.
+        """Frame of rates (of numbers, errors) of the array `predicted` against `truth`, by scope, with 95 % intervals.
 
-        With `score`, a number for each row that is larger the likelier "true" is, it has the area under the curve too.
+        Intervals are by `resamples` draws of `rng`. With `score`, a number for each row that is larger the likelier
+        "true" is, it has the area under the curve too.
         """
         count = len(self.groups)
         if truth.dtype == bool:
@@ -224,7 +225,7 @@ _Between = tuple[Sequence[str], Callable[[Array], Array]]
 
 
 def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
-    """Arrays of the share `part` / `whole`, NaN where `whole` is 0, and of `whole`."""
+    """Two arrays: the share `part` / `whole`, NaN where `whole` is 0; and `whole` itself."""
     return share(part, whole), whole
 
 
@@ -276,7 +277,10 @@ _BETWEEN_NUMBERS: Mapping[str, _Between] = {
 
 
 def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
-    """Array of the groups' `sums`, then of everybody's, along the axis before the last; without `by` only these."""
+    """Array of `sums` (groups, figures), and everybody's as one more group: along the last axis but one.
+
+    If `by`, the groups' columns, is empty, only everybody's.
+    """
     everybody = sums.sum(axis=-2, keepdims=True)
     return np.concatenate([sums, everybody], axis=-2) if by else everybody
 
@@ -294,7 +298,10 @@ def _ends(samples: Array) -> tuple[Array, Array]:
 
 
 def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, 4) of bootstrap draws, by `rng`, of each group's `counts`: multinomial, in 4 cells."""
+    """Array (resamples, groups, 4) of bootstrap counts, by `rng`, from `counts` (groups, 4): multinomial.
+
+    The 4 cells are true negatives, false positives, false negatives, true positives.
+    """
     sizes = counts.sum(axis=1)
     # an empty group needs some distribution; none of its rows is drawn
     shares = np.where(sizes[:, None] > 0, counts / np.maximum(sizes, 1)[:, None], 0.25)
@@ -302,9 +309,9 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, sums): sums of columns of `each` over bootstrap draws of rows by `members`.
+    """Array (resamples, groups, columns) of sums of `each` (rows, columns) over bootstrap draws of rows, by `rng`.
 
-    `members` has each row's group, of `count` groups.
+    Rows are drawn within their groups; `members` has each row's number, of `count` groups.
     """
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)

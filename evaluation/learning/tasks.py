@@ -75,7 +75,7 @@ class Task:
         return tuple(dict.fromkeys((self.target, *self.where)))
 
     def kept(self, table: EncodedRows) -> Array:
-        """Mask of the table's rows in the task's population; of a numeric target, only of rows that have a number."""
+        """Mask of the encoded rows in the task's population; of a numeric target, only those that have a number."""
         kept = np.ones(table.rows, bool)
         for name, least in self.where.items():
             kept &= table.values(name) > least
@@ -84,11 +84,11 @@ class Task:
         return kept
 
     def rows(self, table: EncodedRows) -> EncodedRows:
-        """Table of those rows that are in the task's population and, for a numeric target, have a number."""
+        """Return the encoded rows that are in the task's population and, for a numeric target, have a number."""
         return table.take(self.kept(table))
 
     def truth(self, table: EncodedRows) -> Array:
-        """Array of the values to predict, one for each row of the table: truth values, or numbers in a regression."""
+        """Array of values to predict, one for each encoded row: truth values, or numbers in a regression."""
         if self.positive is not None:
             codes = [table.schema.index(self.target, level) for level in self.positive]
             return np.isin(table.codes[self.target], codes)
@@ -146,7 +146,10 @@ def _last_of_two(name: str, column: Categorical) -> tuple[str, ...]:
 
 
 def _built_in(schema: Schema, name: str, features: Sequence[str] | None) -> Task:
-    """Built-in task `name`, of those of its columns (or `features`) that the schema has; refused without its target."""
+    """Built-in Task "employment" or "income", `name`, from the columns of it that the schema has, or `features`.
+
+    UsageError if the schema lacks its target.
+    """
     there: list[str] = [c for names in _FEATURES[name] for c in names if c in schema.columns]
     settings: dict[str, Any] = {}
     if name == "employment" and "ESR" in schema.columns:

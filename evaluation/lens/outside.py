@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def as_written(data: Any, schema: Schema) -> EncodedRows:
-    """Read all rows of `data`, none left out; the code of a value outside the schema is its column's number of levels.
+    """Read all rows of `data`, none left out, as EncodedRows; a value outside the schema has the next free code.
 
-    Outside are numbers beyond their bounds, values that are no level, and nulls if nothing may be missing. An empty
-    value that the schema treats as missing is missing, and not outside.
+    That is its column's number of levels. Outside are numbers beyond their bounds, values that are no level, and nulls
+    if nothing may be missing. An empty value that the schema treats as missing is missing, and not outside.
     """
     source = open_source(data).read(schema.names)
     codes = {name: _codes(column, source.column(name)) for name, column in schema.columns.items()}

@@ -52,7 +52,10 @@ def lens_page(scores: LensScores) -> Page:
 
 
 def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
-    """Return the section on the parts of a release's error in each group of `frame`, labels by schema."""
+    """Return the Section on the parts of a release's error, from `frame` by `lens_of_release`: a row a group.
+
+    Groups, by the columns `by`, are named by the schema's labels.
+    """
     measure = "total variation"
     note = (
         "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals "
@@ -67,7 +70,11 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
-    """Return figures of `frame` by group with a `note`: a picture of `parts` per width, numbers if many."""
+    """Return a list of Figures of a lens's `frame` by group: a picture of `parts` for each width of marginals.
+
+    With many parts each has a table of numbers too. `by` are the groups' columns, named by the schema's labels; `note`
+    stands above.
+    """
     pieces = [("In each group", frame)]
     if "columns" in frame:
         widths = sorted({*map(int, frame["columns"])})
@@ -83,7 +90,7 @@ def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], sche
 
 
 def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
-    """List of sentences, one a part in `frame`, on its cause and remedy; a last one names the parts 0 in every group.
+    """List of sentences, one a part of the loss in a lens's `frame`, on its cause and remedy; then the absent parts.
 
     `measure` is "total variation" or "excessive risk".
     """
@@ -95,16 +102,16 @@ def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
 
 
 def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
-    """List of those of `parts` that are not 0, or unknown, in some group of `frame`; all parts if none is."""
+    """List of those of `parts`, columns of a lens's `frame`, that are not 0 in every group; all parts if none is."""
     return [part for part in parts if not frame[part].abs().max() < NOTHING] or list(parts)
 
 
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:
-    """Return a figure of `frame`, titled and noted, a line a group: loss by `parts`, each with interval, and the total.
+    """Return a Figure of a lens's `frame`, with title and note, a line a group: loss by `parts`, intervals, total.
 
-    The scale is that of groups which are not small.
+    Groups, by the columns `by`, are named by the schema's labels. The scale is that of groups which are not small.
     """
     rows: list[dict[Any, Any]] = frame.to_dict("records")
     every, parts = parts, shown(parts, frame)
@@ -147,7 +154,7 @@ def picture(
 def in_numbers(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
 ) -> list[Figure]:
-    """List of one figure, titled, of the `parts` in `frame` as numbers, a row a group, if over `FEW_PARTS`; else [].
+    """List of one Figure, a table of the columns `parts` of a lens's `frame`, if over `FEW_PARTS`; else [].
 
     Groups, by the columns `by`, are named by the schema's labels; `title` is the figure's.
     """
@@ -163,7 +170,7 @@ def in_numbers(
 
 
 def _plain(value: float) -> float:
-    """Value itself, or 0 if four decimals would show zeros alone."""
+    """Return the value itself, or 0 if four decimals would show zeros alone."""
     return 0.0 if abs(value) < TINY else value
 
 

@@ -39,7 +39,7 @@ UNCLIPPED: dict[str, Any] = {"clip": WIDE, "mitigation": "none"}
 
 
 def unclipped(prepared: Prepared) -> Prepared | None:
-    """Prepared mechanism with a clip that cuts nothing and without mitigation; None if the given one has no clip."""
+    """Return the prepared fit of a mechanism without mitigation, whose clip cuts nothing; None if it has no clip."""
     plain = _unclipped(prepared.mechanism)
     if plain is None:
         return None
@@ -58,9 +58,9 @@ def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
 
 
 def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Floats:
-    """Array of each row's loss: squared residual of a number, log loss of a level, 0-1 loss without probabilities.
+    """Array of a model's loss for each encoded row: squared error of a number, log loss of a level of `target`.
 
-    NaN if a row has no target. `seed` is for models that predict by chance.
+    0-1 loss if it has no probabilities; NaN if a row has no number. `seed` is for models that predict by chance.
     """
     predictor, column = model.predictor().seeded(seed), rows.schema.column(target)
     said = predictor.table(Shown(dict(rows.codes), rows.numbers))
@@ -77,9 +77,9 @@ def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Float
 
 
 def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
-    """Name of the column that a model predicts: `named`, else the model's or the prepared fit's mechanism's.
+    """Name of the column that a model predicts: `named`, else the model's own, else that of the prepared mechanism.
 
-    Refuse a fit of which none of them names a column.
+    UsageError if none of them names one.
     """
     found = named or getattr(model, "target", None) or _setting(prepared.mechanism)
     if not isinstance(found, str) or not found:
@@ -89,8 +89,5 @@ def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
 
 
 def _setting(how: Mechanism[Any]) -> str | None:
-    """Value of the setting `target` of a mechanism, `how`, or of the one that it fits in strata.
-
-    None if there is none.
-    """
+    """Name of the column `target` of a mechanism, or of the one that it fits in strata; None if there is none."""
     return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

@@ -50,7 +50,7 @@ class LensScores:
         yield "lens", self.lens
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers; `name` and `certificate` are not used."""
+        """Return the Page for readers; the arguments `name` and `certificate` are not used."""
         from stratsynth.evaluation.lens.page import lens_page
 
         return lens_page(self)
@@ -111,7 +111,7 @@ def lens(
 
 
 def _read(recipe: Recipe | str | Path) -> Recipe:
-    """Return the recipe, read from its file if a path is given; refuse a folder."""
+    """Return `recipe` itself, or read from its file if it is a path; refuse a folder."""
     if isinstance(recipe, Recipe):
         return recipe
     if Path(recipe).is_dir():
@@ -123,7 +123,7 @@ def _read(recipe: Recipe | str | Path) -> Recipe:
 
 
 def _usual(recipe: Recipe) -> Sequence[str] | None:
-    """Columns that the recipe makes groups of, by its strata or its mechanism's setting `groups`; None without."""
+    """Tuple of the columns that a recipe makes groups of, by its strata or the setting `groups`; None without."""
     if recipe.strata is not None:
         return tuple(recipe.strata.by)
     groups = recipe.mechanism.settings.get("groups", ())
@@ -236,7 +236,7 @@ def lens_of_release(
 
 
 def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
-    """True if the tables `one` and `other` of one schema have the same rows, in any order; numbers by their bins."""
+    """True if the encoded rows `one` and `other` of a schema are equal in any order; numbers by their bins."""
     if one.rows != other.rows:
         return False
     sides = [[np.asarray(table.codes[name], np.int64) for name in table.schema.names] for table in (one, other)]
@@ -245,7 +245,10 @@ def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
 
 
 def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:
-    """Draw `many` rows of a model by `seed`, without rules and with: two tables, or one twice without any rule."""
+    """Draw `many` rows of a model by `seed`: two encoded tables, without structural rules and with.
+
+    One if it has none.
+    """
     free = tables.drawn(model, many, seed, rules=False)
     return free, tables.drawn(model, many, seed) if model.schema.rules else free
 
@@ -291,9 +294,9 @@ def _of_predictions(
 
 
 def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) -> Floats:
-    """Array of the mean of known `values`, one a row, in each group (NaN without any), then for everybody.
+    """Array of the mean of `values` (one for each of the encoded `rows`) in each group, then everybody; NaN of none.
 
-    Groups of the rows are by the columns `by`, of which there are `groups`.
+    Unknown values are left out. There are so many `groups`, the crossing of the columns `by`.
     """
     known = ~np.isnan(values)
     group = group_numbers(rows, by)[known]
@@ -327,9 +330,9 @@ def _facts(
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """Arrays of the mean of `values` over fits (first axis), and half its 95 % interval by Student's t.
+    """Two arrays: mean of `values` over fits, the first axis, and half its 95 % interval by Student's t.
 
-    NaN for one fit.
+    NaN for one.
     """
     from scipy.special import stdtrit
 
@@ -349,9 +352,10 @@ def _frame(
     items: Mapping[str, Any],
     further: Mapping[str, Floats],
 ) -> pd.DataFrame:
-    """Frame with a row for each group and everybody: loss `value` and `parts` with intervals; the largest is `cause`.
+    """Frame of one row a group of the columns `by`, then everybody: size, loss `value`, `parts`, intervals, `cause`.
 
-    `value` and each of `parts` are arrays (fits, scopes); `items` and `further` are added as columns.
+    `value` and each of `parts`, the largest of which is the cause, are arrays (fits, scopes), of the encoded rows
+    `real`; `items` and `further` are added as columns.
     """
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]

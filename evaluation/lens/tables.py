@@ -110,7 +110,7 @@ def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> Enc
 
 
 def _free(model: TableModel) -> TableModel:
-    """Model that draws as the given one without structural rules: a copy for mixtures, else the model itself."""
+    """Return a model that draws as the given one but for structural rules: a copy of a mixture, another itself."""
     if not isinstance(model, Mixture):
         return model
     parts = {stratum: _free(part) for stratum, part in model.parts.items()}
@@ -118,7 +118,7 @@ def _free(model: TableModel) -> TableModel:
 
 
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """List of the sets of `width` columns of a schema outside `by`, the groups'.
+    """List of all sets of `width` columns of a schema, without the groups' columns `by`.
 
     If there are more than `MOST`, a fixed choice of them.
     """
@@ -142,7 +142,11 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 
 
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
-    """(errors, parts, bounds): arrays of the marginal `clique` of the chain by group, then everybody; NaN if empty."""
+    """Arrays (errors, parts, bounds) of the marginal `clique`, by groups of `by`, then everybody; NaN if empty.
+
+    Errors are total variations of release and file; parts, a line for each step of the chain, are signed and add up to
+    them; bounds are half widths of 95 % intervals, by chance in the rows drawn of models.
+    """
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)
@@ -170,15 +174,18 @@ def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> t
 
 
 def _resized(shapes: Floats, sizes: Floats) -> Floats:
-    """Array (groups, cells): distribution in each group from `shapes`, or `sizes` if empty, at the total in `sizes`."""
+    """Array (groups, cells): rows of `shapes`, of the sums of the rows of `sizes`.
+
+    A row without sum is that of `sizes`.
+    """
     now, then = sizes.sum(axis=1, keepdims=True), shapes.sum(axis=1, keepdims=True)
     return np.where(then > 0, shapes * now / np.where(then > 0, then, 1), sizes)
 
 
 def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Floats:
-    """Array (groups, cells of `clique`): fraction of a table's rows.
+    """Array (groups, cells of the columns `clique`): shares of all encoded rows, in groups of the columns `by`.
 
-    The last group and level are outside the schema.
+    The last group, and a last level of each column, are rows outside the schema.
     """
     schema = table.schema
     group = np.zeros(table.rows, np.int64)
@@ -196,11 +203,11 @@ def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Flo
 
 
 def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum]) -> Floats:
-    """Array over groups, then everybody: error expected of the noise alone in one-way tables `fitted` of just them.
+    """Array over groups, then everybody: mean error of the noise alone, in total variation, expected by sigma.
 
-    Half the sum over cells of E|N(0, sigma^2)|, divided by the group's real rows; the mean over tables. That is before
-    post-processing, which uses totals and other tables and leaves less. NaN if no such table was measured of just this
-    group.
+    It is over the one-way tables in `fitted` measured of just this group; NaN if none was. Half the sum over cells of
+    E|N(0, sigma^2)|, divided by the group's rows in `real`; that is before post-processing, which uses totals and other
+    tables and leaves less.
     """
     sizes = np.append(np.bincount(group_numbers(real, by), minlength=len(groups)), real.rows) if by else [real.rows]
     at: dict[Any, int] = {(): len(sizes) - 1} | ({(group,): i for i, group in enumerate(groups)} if by else {})

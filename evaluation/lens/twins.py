@@ -46,7 +46,7 @@ class Noiseless(PrivateAnswers):
 
 
 def _as_loud(truth: Answer, usual: Answer) -> Answer:
-    """Return the answer `truth` with the noise scale that the `usual` answer states; one without a scale unchanged."""
+    """Return a copy of the exact answer `truth` with the noise scale of the `usual` noisy one; others unchanged."""
     if isinstance(truth, tuple):
         return tuple(_as_loud(one, other) for one, other in zip(truth, usual, strict=True))
     if isinstance(truth, NoisyTable | NoisySum):
@@ -64,7 +64,7 @@ class Fitted:
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
-    """INTERNAL. Run a prepared fit on a table without a charge; return model, measurements; fresh noise, or none.
+    """INTERNAL. Run a prepared fit on a table without a charge: (model, measurements); noise is fresh or none.
 
     Raises:
         Unsupported: Third-party code, which adds its own noise.

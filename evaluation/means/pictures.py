@@ -15,7 +15,7 @@ MOST_GROUPS = 60
 
 
 def means_picture(table: pd.DataFrame, path: Path, *, internal: bool) -> None:
-    """Plot each column's group means and intervals of `table` to the file `path`.
+    """Plot the means and intervals of `table`, by `show_means`, to the file `path`: a panel a column, a line a group.
 
     With `internal`, the true means are beside them.
     """

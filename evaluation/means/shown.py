@@ -31,9 +31,10 @@ STAMP = "INTERNAL: true means were computed from the data without a charge; not 
 def show_means(
     path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
 ) -> tuple[pd.DataFrame, str]:
-    """Return (frame of the recipe's private means at `level`, `true` ones if `internal`; a sentence on the release).
+    """Return (frame of the recipe's private means, with intervals at `level`; a sentence on the release).
 
-    The release is read from its folder, or made and charged for; a recipe of rows is refused.
+    `path` is the recipe, `out` the release's folder (None: the recipe's): read, or made and charged for. With
+    `internal` true means are added; `plot` is a file for a picture. A recipe of rows is refused.
     """
     from stratsynth.data.draft import refuse_release_folder
     from stratsynth.evaluation.means.pictures import means_picture
@@ -62,7 +63,7 @@ def show_means(
 
 
 def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
-    """Return the release in the folder and a sentence on it; without one, fit the recipe, which spends its budget.
+    """Return (release in the folder, a sentence on it); without one, fit the recipe, which spends its budget.
 
     A release that another recipe made is refused.
     """
@@ -78,7 +79,10 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
-    """Refuse the release in `folder` if of another recipe: mechanism, schema, epsilon, neighbours, strata, weights."""
+    """Refuse the release in `folder` if it was made by another recipe.
+
+    That is by mechanism, schema, epsilon, neighbours, strata, weights.
+    """
     from stratsynth.mechanisms import describe as described
     from stratsynth.mechanisms import prepare
 
@@ -104,7 +108,10 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
 
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
-    """Return `table`, a frame of means, with a column `true`: means of the recipe's very rows, on the data's scale."""
+    """Return a copy of `table`, private means, with a column `true`: exact means of the recipe's rows.
+
+    They are on the data's scale.
+    """
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
     from stratsynth.mechanisms import prepare
@@ -132,7 +139,10 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
 
 def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Weighted mean of the numbers on the scale of column `name` of a schema, transformed back; NaN without weight."""
+    """Weighted mean of the numbers of column `name`, taken on the scale of its transform and brought back.
+
+    NaN if no weight. The schema declares the transform.
+    """
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
 
@@ -143,7 +153,10 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
 
 
 def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
-    """Return a page with a table of means at `level` (`internal`: true ones too) by column; `note` on the release."""
+    """Return a Page with the private means of `table`: a table a column, a row a group, intervals at `level`.
+
+    `internal`: with the true means; `note` is a sentence on the release.
+    """
     heads = [
         Column("group", "text"),
         Column("people", "count"),
@@ -186,9 +199,9 @@ def _row(row: dict[Any, Any], *, internal: bool, design: bool) -> list[Value]:
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:
-    """List of remarks on one mean, the dict `row`: status, kind of interval, scale and clipping.
+    """List of texts on one mean, `row` of the frame as a dict: status, kind of interval, scale and clipping.
 
-    The list is empty if there is none.
+    [] if none.
     """
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:

@@ -27,9 +27,10 @@ def heat(
     item: str,
     codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Figure:
-    """Return a figure, title and note above, of `values` by (row, column), darker where larger; a dash where unknown.
+    """Return a Figure, title and note above: a heat map of `values`, numbers by (row, column), darker where larger.
 
-    `corner` heads the rows, `item` names the columns in the files, and `codes` explains the columns' names.
+    A dash where unknown. `rows` and `columns` are their names, `corner` heads the rows, `item` names the columns in the
+    files, and `codes` explains the columns' names.
     """
     known = [value for value in values.values() if math.isfinite(value)]
     most = max(known, default=0.0)
@@ -47,9 +48,9 @@ def heat(
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
-    """Return a figure, title and note above, a list of `rows`: words, a number with its interval, a picture of it.
+    """Return a Figure, title and note above: a list of `rows`, each words, then a number, the ends of its interval.
 
-    `columns` head the words, `value` the number.
+    A picture shows them. `columns` head the words, `value` the number.
     """
     scale = Axis.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
     shown: list[Row] = []
@@ -74,9 +75,9 @@ def listing(
     *,
     rest: str = "rows more in the files",
 ) -> Figure:
-    """Return a figure (title, note, caption) with a plain table of `rows`; `columns` are (heading, kind) pairs.
+    """Return a Figure (title, note, caption) with a plain table of `rows`, lists of values.
 
-    `rest` are the words for rows that a terminal does not show.
+    `columns` are (heading, kind) pairs; `rest` are the words for rows that a terminal does not show.
     """
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
     return Figure(title, note, table, numbers=table.numbers(title))
@@ -91,9 +92,9 @@ def from_frame(
     *,
     most: int | None = None,
 ) -> Figure:
-    """Return a figure (title, note, caption) of a frame's first `most` rows.
+    """Return a Figure (title, note, caption), a table of a frame's first `most` rows, None for all.
 
-    `columns` are (name there, heading, kind).
+    `columns` are triples (column of the frame, heading, kind).
     """
     rows = [
         [row[name] for name, _, _ in columns]
@@ -136,15 +137,21 @@ class Panel:
         )
 
     def x(self, value: float) -> float:
-        """Return the place of a value on the horizontal axis, in pixels from the left."""
+        """Return the place of the number `value` on the horizontal axis, in pixels from the left."""
         return LEFT + self._x.at(value) / 100 * (WIDTH - 6 - LEFT)
 
     def y(self, value: float) -> float:
-        """Return the place of a value on the vertical axis, in pixels from the top: larger values are higher."""
+        """Return the place of the number `value` on the vertical axis, in pixels from the top.
+
+        Larger ones are higher.
+        """
         return TALL - BOTTOM - self._y.at(value) / 100 * (TALL - BOTTOM - 18)
 
     def line(self, series: int, points: Sequence[tuple[float, float, float, float]]) -> None:
-        """Draw a line through points (x, y, low, high) in the series' colour, and a band from low to high."""
+        """Draw a line through points (x, y, low, high) in the colour of number `series`, and a band from low to high.
+
+        Points whose y is not finite are left out.
+        """
         there = [p for p in points if math.isfinite(p[1])]
         band = [p for p in there if math.isfinite(p[2]) and math.isfinite(p[3])]
         if len(band) > 1:
@@ -167,7 +174,7 @@ class Panel:
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
 
     def drawing(self, title: str, said: str) -> Markup:
-        """Return HTML of the drawing with its title above, and `said` as its description for screen readers."""
+        """Return HTML of the drawing, with `title` above, and the text `said` as its description for screen readers."""
         return Markup(
             '<div><h4>{}</h4><svg viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg></div>'
         ).format(title, WIDTH, TALL, said, said, Markup("").join(self._parts))

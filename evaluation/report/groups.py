@@ -61,7 +61,7 @@ class GroupErrors:
     """Level of each grouping column; empty for everybody."""
 
     def error(self, name: str) -> ScoreWithInterval:
-        """Return the error of the release of this name, with its interval; NaN if the group has none."""
+        """Return the group's error in the release called `name`, with its interval; NaN if there is none."""
         return self.errors.get(name, NOTHING)
 
     @property
@@ -71,7 +71,10 @@ class GroupErrors:
 
 
 def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
-    """Return a group's name from its `levels`, as `SEX 2 (female), RAC1P 7` by a schema's labels; or `everybody`."""
+    """Return a group's name from its `levels` by column, as `SEX 2 (female), RAC1P 7` by a schema's labels.
+
+    `everybody` without levels; None for no schema.
+    """
     parts = []
     for column, level in levels.items():
         known = schema.columns.get(column) if schema is not None else None
@@ -83,7 +86,7 @@ def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
 def group_errors(
     frame: pd.DataFrame, by: Sequence[str], releases: Mapping[str, str], chance: str | None, schema: Schema | None
 ) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return a list of the groups' errors, and everybody's, from a frame with a row for each `table` and scope.
+    """Return (list of the groups' errors, everybody's), from a frame with a row for each `table` and scope.
 
     Args:
         frame: As `Evaluation.workload`.
@@ -115,13 +118,16 @@ def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
 
 
 def series_of(names: Sequence[str]) -> dict[str, int]:
-    """Return a mapping from each release's name to the number of its colour and shape; usual names keep their own."""
+    """Return a mapping from each of the releases' `names` to the number of its colour and shape, from 0.
+
+    Usual names have their own number.
+    """
     free: Iterator[int] = iter([s for s in range(50) if s not in {SERIES[n] for n in names if n in SERIES}])
     return {name: SERIES[name] if name in SERIES else next(free) for name in names}
 
 
 def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
-    """Return a list of the groups from the largest error of a release to the smallest, then those without errors."""
+    """Return the list of groups' errors, from the largest error in any release to the smallest, then those without."""
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 
@@ -135,10 +141,10 @@ def card(
     more: Mapping[str, Callable[[GroupErrors], Value]] = MappingProxyType({}),
     rest: str = "more groups in the page",
 ) -> Figure:
-    """Return the disparity card, a figure with title and note: a row a group, from worst to best, everybody last.
+    """Return the disparity card, a Figure with title and note: a row a group, from worst to best, everybody last.
 
-    `more` are further figures by name, for which a picture leaves no room; `rest` says where a terminal's reader finds
-    the groups that it does not show.
+    `interval` says what the intervals are. `more` maps headings to functions from a group to a further figure, for
+    which a picture leaves no room; `rest` says where a terminal's reader finds the groups that it does not show.
     """
     ordered = worst_first(groups)
     names = list(dict.fromkeys(name for s in [*ordered, everybody] for name in s.errors))
@@ -215,10 +221,10 @@ def smallest_groups(
     *,
     brief: bool = False,
 ) -> str:
-    """Return a paragraph on the differences of the smallest groups' errors between the releases `mine` and `other`.
+    """Return a paragraph of text on the smallest groups' errors in the release named `mine` as against `other`.
 
-    A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
-    the groups are, and why, is left out of a `brief` one, which follows another.
+    A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who the
+    groups are, and why, is left out of a `brief` one, which follows another.
     """
     what = name or f"Compared with {other}, {mine}"
     ordered = sorted((s for s in groups if s.n > 0), key=lambda s: s.n)
@@ -239,7 +245,10 @@ def smallest_groups(
 
 
 def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield a sentence for each release, `mine` or `other`, that shows nobody of some of the groups `few`."""
+    """Yield a sentence for each of the releases `other` and `mine` that has nobody of some of the groups `few`.
+
+    It says what error the release that keeps them has there.
+    """
     for loser, keeper in ((other, mine), (mine, other)):
         gone = [s for s in few if not s.error(loser).known]
         kept = [s for s in gone if s.error(keeper).known]
@@ -261,13 +270,13 @@ def _them(groups: Sequence[GroupErrors]) -> str:
 
 
 def with_people(s: GroupErrors) -> str:
-    """Return a group's name with its number of people, for a sentence, as `SEX 2 (5 people)`."""
+    """Return the name of a group `s` with its number of people, for a sentence, as `SEX 2 (5 people)`."""
     people = several(int(s.n), "person", "people")
     return f"{s.name[:-1]}; {people})" if s.name.endswith(")") else f"{s.name} ({people})"
 
 
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
-    """Return "smaller" or "larger", a group's error in `mine` as against `other`, for intervals that are disjoint.
+    """Return "smaller" or "larger": error of a group `s` in release `mine`, if its interval is apart from `other`'s.
 
     Otherwise "no different beyond chance".
     """
@@ -307,7 +316,10 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
 
 
 def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield sentences on why errors of the strata `few` differ from `other`'s; none unless `mine` is "stratified"."""
+    """Yield sentences on why errors of the groups `few` in release `mine` differ from `other`'s.
+
+    Only for "stratified".
+    """
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
         yield (

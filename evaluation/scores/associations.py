@@ -61,7 +61,11 @@ def correlations(
 
 
 def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Frame of `correlations`, for a pair of tables; refused for an unknown measure or fewer than two columns."""
+    """Frame of `correlations`, for a pair of tables, by these measures, of all pairs of `columns`.
+
+    None: all columns but the groups' and those of many levels. UsageError for an unknown measure or fewer than two
+    columns.
+    """
     if not is_texts(measures) or not measures:
         raise UsageError(f"evaluation: correlations are a list of names, such as {list(_MEASURES)[:2]}.")
     if unknown := set(measures) - _MEASURES.keys():
@@ -102,9 +106,9 @@ def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found:
-    """Arrays over `count` groups: Pearson correlation of x and y, standard error by the influence function, rows.
+    """Three arrays, one entry a group: Pearson correlation of x and y, its standard error, number of rows.
 
-    `each` is a row's weight, `group` its group's number; a correlation with a constant is NaN.
+    x, y, a row's weight `each` and its group's number, below `count`, are arrays over rows; NaN with a constant.
     """
 
     def mean(values: Array) -> Array:
@@ -146,9 +150,9 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
 
 
 def _order(schema: Schema, name: str) -> Array:
-    """Array of the codes of the levels of column `name` that stand for numbers, sorted by these.
+    """Array of the codes of those levels of column `name` of a schema that stand for numbers, sorted by these.
 
-    Codes of other levels are left out.
+    Of a numeric column, all bins.
     """
     column = schema.column(name)
     if isinstance(column, Numeric):
@@ -159,7 +163,7 @@ def _order(schema: Schema, name: str) -> Array:
 
 
 def tau_b(table: Array) -> Found:
-    """Arrays of Kendall's tau-b of tables of counts (the last two axes), asymptotic standard error, sum of counts.
+    """Three arrays from `table`, counts whose last two axes are levels: Kendall's tau-b, standard error, sum of counts.
 
     Tau is NaN if one of the two variables is constant, the error also if the sum is at most 1.
     """
@@ -187,7 +191,7 @@ def tau_b(table: Array) -> Found:
 
 
 def cramers_v(table: Array) -> Found:
-    """Arrays of Cramer's V of tables of counts (the last two axes), its standard error, and the sums of counts.
+    """Three arrays from `table`, counts whose last two axes are levels: Cramer's V, standard error, sum of counts.
 
     Only levels that occur count; V is NaN if fewer than two of a variable do.
     """

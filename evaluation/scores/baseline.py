@@ -86,7 +86,7 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
 
 
 def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
-    """Draw real rows, by `seed`, without replacement, with the sampling error of m = `rows` released rows.
+    """Draw encoded rows of `real`, by `seed`, without replacement: as many as err like m = `rows` released rows.
 
     Of n rows with effective number e (n without weights), n m / (e + m) are drawn; rows with weights keep them.
     """
@@ -107,7 +107,7 @@ def baseline_errors(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`workload_error` (L1) of `synthetic` against `real` beside every baseline's, one frame; arguments as there.
+    """Frame of `workload_error` (L1) of `synthetic` against `real`, beside that of each baseline; arguments as there.
 
     `seed` draws the baselines.
 
@@ -124,7 +124,10 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Array of `rows` row numbers of a table drawn with replacement, by weights if any; empty if the table is."""
+    """Array of `rows` row numbers of encoded rows, drawn with replacement, by weights if any.
+
+    Empty if there are none.
+    """
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

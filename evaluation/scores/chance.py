@@ -71,7 +71,7 @@ def chance(
 
 
 def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frame of the draws' mean scores, with a 95 % interval of the mean, over the draws in which a score is known.
+    """Frame of the mean scores of `frames`, one a draw, with a 95 % interval of the mean; unknown scores left out.
 
     The frames have the same rows in the same order. A status is one that at least half of the draws have.
     """
@@ -91,7 +91,10 @@ def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Arrays of mean and standard error over the draws with a value; NaN without one, the error also with one alone."""
+    """Two arrays from `draws`, arrays of one shape: mean and standard error over those with a value.
+
+    NaN without one, the error also with one alone.
+    """
     values = np.array(draws)
     there = (~np.isnan(values)).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -102,7 +105,10 @@ def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
-    """True if the mean over the draws' `frames` is precise enough for all groups not small, beside the `release`'s."""
+    """True if the mean of the draws' `frames` is precise enough for all groups not small.
+
+    The standard error is compared with the mean, and with the distance from it in the `release`'s frame, if any.
+    """
     mean, error = _mean([frame["value"].to_numpy(float) for frame in frames])
     least = FLOOR * np.abs(mean)
     status = frames[0]["status"] if release is None else release["status"]
@@ -114,7 +120,7 @@ def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Frame sorted by clique and scope, if it has cliques: these come sorted by error, which differs between draws."""
+    """Return the frame sorted by clique and scope if it has cliques, which come sorted by error; else itself."""
     if "clique" not in frame:
         return frame
     return frame.sort_values(["clique", "scope"], kind="stable", ignore_index=True)

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def column_frame(pair: Pair) -> pd.DataFrame:
-    """Frame with a row for each level of each column of a pair: share of all real, all synthetic rows, difference."""
+    """Frame with a row for each level of each column of a pair's schema: its share of real rows, of synthetic ones.
+
+    The difference is beside them; all rows, no groups.
+    """
     import pandas as pd
 
     parts = []

@@ -45,7 +45,7 @@ def inconsistencies(
 
 
 def inconsistency_frame(pair: Pair) -> pd.DataFrame:
-    """Frame of `inconsistencies`, for a pair of tables: a row for each rule, then `(any)`, and each group, and all."""
+    """Frame of `inconsistencies`, for a pair of tables: for each rule, then `(any)`, a row a group, then everybody."""
     texts = [rule_text(rule) for rule in pair.schema.rules]
     broken, weighed = [], []  # tables x rules x scopes
     for side, table in enumerate(pair.tables):
@@ -61,7 +61,7 @@ def inconsistency_frame(pair: Pair) -> pd.DataFrame:
 
 
 def rule_text(rule: Rule) -> str:
-    """Text of a structural rule in one line, such as `AGEP 0 never MAR 1 or ESR 1`."""
+    """Text of a structural rule of a schema in one line, such as `AGEP 0 never MAR 1 or ESR 1`."""
     return f"{_conditions(rule.when, ' and ')} never {_conditions(rule.never, ' or ')}"
 
 
@@ -75,7 +75,7 @@ def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
 
 
 def _breaks(table: EncodedRows, rule: Rule) -> Array:
-    """Mask of the table's rows that break the rule: those that lie in a box of levels that it forbids."""
+    """Mask of the encoded rows that break a structural rule: those in a box of levels that it forbids."""
     broken = np.zeros(table.rows, bool)
     for box in rule.cells(table.schema):
         inside = np.ones(table.rows, bool)
@@ -113,7 +113,7 @@ def levels_lost(
 
 
 def level_frame(pair: Pair) -> pd.DataFrame:
-    """Frame of `levels_lost`, for a pair of tables: rows for each column, kind (lost, invented) and group, then all."""
+    """Frame of `levels_lost`, for a pair: a row for each column, kind (lost, invented), group, then everybody."""
     parts = []
     known = pair.counts.min(axis=0) > 0
     for name in pair.variables(None):

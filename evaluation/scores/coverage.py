@@ -51,7 +51,10 @@ def real_values(
 
 
 def _of_counts(codes: Codes, schema: Schema, query: Query) -> NDArray[np.float64]:
-    """Return a count, share or rate in each cell, from exact counts."""
+    """Return the exact answer to a query for counts, shares or rates, a flat array over its cells.
+
+    `codes` are the rows' level numbers by column of the schema.
+    """
     columns = tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))
     shape = schema.shape(columns)
     rows = len(next(iter(codes.values())))

@@ -76,9 +76,10 @@ class RowScore:
         return self.of(Pair.of(real, synthetic, schema, by, few))
 
     def overall(self, frame: pd.DataFrame, by: Sequence[str], few: int = FEW) -> pd.DataFrame:
-        """Frame of the mean over items in the score's `frame`; a row a group of `by`, small below `few`, and all.
+        """Frame of the mean over items in `frame`, made by this score: a row a group of `by`, then everybody.
 
-        It has no interval, unless there is one item alone: then the frame is returned unchanged.
+        Groups below `few` rows are small. It has no interval, unless there is one item alone: then the frame is
+        returned unchanged.
         """
         keys = ["scope", *by]
         if not frame.duplicated(keys).any():
@@ -106,7 +107,7 @@ def names() -> tuple[str, ...]:
 
 
 def by_name(name: str) -> RowScore | None:
-    """Declared score of that name, importing no other's module; None if there is none."""
+    """Return the declared score of this name, importing no other's module; None if there is none."""
     home = _homes(tuple(scores.__path__)).get(name)
     return None if home is None else _score(home)
 
@@ -123,13 +124,13 @@ def _score(module: str) -> RowScore:
 
 @lru_cache(maxsize=8)
 def _homes(folders: tuple[str, ...]) -> dict[str, str]:
-    """Mapping from score's name to its module's, read from the files in the folders without importing them."""
+    """Mapping from a score's name to its module's, read from the files in `folders` without importing them."""
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.py"))]
     return {name: file.stem for file in files for name in _named(file.read_text(encoding="utf-8"))}
 
 
 def _named(source: str) -> Iterator[str]:
-    """Yield the name in `SCORE = RowScore(name="...")`, if the source of a module has that line."""
+    """Yield the name in `SCORE = RowScore(name="...")` if the source text of a module has that line; else none."""
     if "\nSCORE = " not in source:
         return
     for node in ast.parse(source).body:

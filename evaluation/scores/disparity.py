@@ -111,9 +111,9 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
 
 
 def _range(pair: Pair, name: str) -> float:
-    """Width of the range of values of column `name`, by the pair's schema, as a number.
+    """Width of the range of values of the column `name` in a pair's schema: a number, or that of its levels' numbers.
 
-    1 if its levels have no range.
+    1 if they have no range.
     """
     column = pair.schema.column(name)
     if isinstance(column, Numeric):

@@ -95,7 +95,7 @@ def number_errors(
 
 
 def number_columns(schema: Schema, by: Sequence[str] = ()) -> tuple[str, ...]:
-    """Tuple of the columns of numbers, without those of `by`, and without dates, moments, times and durations."""
+    """Tuple of a schema's columns of numbers, without those of `by` and of dates, moments, times and durations."""
     return tuple(
         name
         for name, column in schema.columns.items()
@@ -104,7 +104,7 @@ def number_columns(schema: Schema, by: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def thresholds_by_column(schema: Schema, stated: Thresholds | None = None) -> dict[str, tuple[float, ...]]:
-    """Mapping from each column of numbers to its thresholds: those that are stated, or else the schema's own."""
+    """Mapping from each column of numbers in a schema to its thresholds: those `stated` by column, or the schema's."""
     known = number_columns(schema)
     if stated is not None and not isinstance(stated, Mapping):
         raise UsageError(
@@ -125,7 +125,7 @@ def thresholds_by_column(schema: Schema, stated: Thresholds | None = None) -> di
 
 
 def default_thresholds(column: Any) -> tuple[float, ...]:
-    """Tuple of the last `EDGES` thresholds that a column's declared bins imply, ascending; no row is looked at.
+    """Tuple of the last `EDGES` thresholds that a numeric column's declared bins imply, ascending; no row is read.
 
     A threshold is where a bin but the first starts. Of whole numbers it is one less, as the bin holds what is above
     that: of a last bin from 300,001 on, 300,000. Both ends of a spike's bin of other numbers are the spike.
@@ -147,7 +147,10 @@ def headline_frame(
     groups: Sequence[Stratum],
     few: int = ENOUGH_NUMBERS,
 ) -> pd.DataFrame:
-    """Frame of `number_errors` for the columns of `thresholds`, of two tables whose numbers were read before."""
+    """Frame of `number_errors` for numbers read before, `real` and `synthetic`, in the columns of `thresholds`.
+
+    `groups`, in their order, cross the columns `by`; of fewer than `few` numbers a group is small.
+    """
     count = len(groups) if by else 0
     parts = [_of_column(real, synthetic, name, levels, count) for name, levels in thresholds.items()]
     names = [(name, *item) for (name, levels) in thresholds.items() for item in _items(levels)]
@@ -168,13 +171,19 @@ def headline_frame(
 
 
 def worst(frame: pd.DataFrame, statistic: str) -> Mapping[Any, Any] | None:
-    """Row, as a mapping, in which a statistic of everybody is farthest off in per cent; None if none is known."""
+    """Row of a frame of `number_errors`, a mapping, in which everybody's `statistic` is farthest off in per cent.
+
+    None if it is known of no column.
+    """
     here = frame[(frame["scope"] == EVERYBODY) & (frame["statistic"] == statistic) & frame["value"].notna()]
     return max(here.to_dict("records"), key=lambda row: abs(row["value"]), default=None)
 
 
 def headline_facts(frame: pd.DataFrame | None) -> dict[str, Any]:
-    """Mapping for JSON: the column that is farthest off by mean and by median, each with its figures, or None."""
+    """Mapping for JSON, from a frame of `number_errors`: "mean" and "median", each with the worst column's figures.
+
+    A mapping, or None if it is unknown or there is no frame.
+    """
     found = {}
     for statistic in (MEAN, MEDIAN):
         row = None if frame is None else worst(frame, statistic)
@@ -183,7 +192,7 @@ def headline_facts(frame: pd.DataFrame | None) -> dict[str, Any]:
 
 
 def _items(levels: Sequence[float]) -> Iterator[tuple[str, str]]:
-    """Yield name and unit of each statistic of a column with these thresholds, in the frame's order."""
+    """Yield (name, unit) of each statistic of a column with the thresholds `levels`, in the order of rows."""
     yield from ((name, UNITS[name]) for name in (MEAN, MEDIAN))
     yield from ((name, "% of P90 - P10") for name in (*TENTHS, DECILES))
     yield P99, UNITS[P99]
@@ -192,14 +201,17 @@ def _items(levels: Sequence[float]) -> Iterator[tuple[str, str]]:
 
 
 def above_name(level: float) -> str:
-    """Name of the share above a threshold, as `above 200000`."""
+    """Name of the share above the threshold `level`, as `above 200000`."""
     return f"above {repr(float(level)).removesuffix('.0')}"
 
 
 def _of_column(
     real: RawNumbers, synthetic: RawNumbers, name: str, levels: Sequence[float], groups: int
 ) -> dict[str, Array]:
-    """Arrays (statistics, groups and everybody) of one column, under the names of the frame's columns."""
+    """Mapping from a column of the frame to an array (statistics, groups, then everybody), on the numbers `name`.
+
+    Statistics are in the order of `_items` for thresholds `levels`; there are so many `groups`.
+    """
     sides = [_side(table, name, levels, groups) for table in (real, synthetic)]
     (there, error, n), (made, other, n_synthetic) = sides
     value, base = _errors(there, made)
@@ -216,7 +228,10 @@ def _of_column(
 
 
 def _side(table: RawNumbers, name: str, levels: Sequence[float], groups: int) -> tuple[Array, Array, Array]:
-    """Arrays of one table's figures and of their standard errors (statistics, groups and everybody); and of counts."""
+    """Arrays (statistics, groups, then everybody) of a table's figures of the numbers `name`, of their standard errors.
+
+    The third is of counts, by group. Statistics are in the order of `_items` for thresholds `levels`.
+    """
     scopes = [*(table.by_group(name, groups) if groups else []), table.of_group(name)]
     inside, whole = table.mass(groups)
     mass, have = np.append(inside, whole), np.array([weights.sum() for _, weights in scopes])
@@ -231,16 +246,19 @@ def _side(table: RawNumbers, name: str, levels: Sequence[float], groups: int) ->
 
 
 def _figures(numbers: Array, weights: Array, levels: Sequence[float]) -> list[float]:
-    """List of mean, median, nine deciles, NaN in place of their mean error, P99, and shares above the `levels`."""
+    """List of one group's statistics: mean, median, nine deciles, NaN for their mean error, P99, shares above `levels`.
+
+    From arrays of numbers and their weights.
+    """
     *tenths, last = quantiles(numbers, weights, [*range(10, 100, 10), 99])
     shares = (share_above(numbers, weights, level) for level in levels)
     return [mean(numbers, weights), tenths[4], *tenths, np.nan, last, *shares]
 
 
 def _errors(real: Array, synthetic: Array) -> tuple[Array, Array]:
-    """Arrays (statistics, scopes) of errors, from figures in the order of `_items`, and of what they are hundredths of.
+    """Two arrays (statistics in the order of `_items`, scopes): errors in per cent, and the sizes they are per cent of.
 
-    The latter are NaN in place of 0.
+    From such arrays of figures; sizes are NaN in place of 0.
     """
     first, deciles, last = 2, 2 + len(TENTHS), 3 + len(TENTHS)
     base = np.full(real.shape, 1.0)  # of shares: points

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of the ends of normal 95 % intervals of scores, `value` and `error`, cut off at 0 and `top`.
+    """Arrays of lower and upper ends of normal 95 % intervals of scores: `value`, with the standard error `error`.
 
-    NaN if unknown.
+    They are cut off at 0 and `top`; NaN if unknown.
     """
     return np.maximum(value - NORMAL_95 * error, 0), np.minimum(value + NORMAL_95 * error, top)
 
 
 def absolute(value: NDArray[Any], error: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of lower and upper ends of 95 % intervals of |value|, `value` signed with `error`.
+    """Arrays of lower and upper ends of 95 % intervals of |value|, for signed scores `value` with standard errors.
 
     The lower end is 0 if the sign is in doubt.
     """

@@ -54,7 +54,7 @@ class WorkloadError:
         return means
 
     def mean_errors(self, pair: Pair) -> NDArray[np.float64]:
-        """Array by group, then everybody of a pair: standard errors of the means.
+        """Array by group of a pair, then everybody: standard errors of the mean over cliques of these errors.
 
         Errors of cliques correlate, as they share rows.
         """
@@ -72,7 +72,10 @@ class WorkloadError:
 
 
 def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array | None = None) -> NDArray[np.float64]:
-    """Array over groups: variance of the mean of `values`; NaN for a size up to 1. `sizes` are sums of the weights."""
+    """Array over groups: variance of the mean of `values`, one a row; `group` has each row's number.
+
+    NaN for a size up to 1. `sizes` are the groups' sums of `weights`, or of rows if None.
+    """
     each = 1.0 if weights is None else weights
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.bincount(group, weights=each * values, minlength=len(sizes)) / sizes
@@ -82,7 +85,10 @@ def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array 
 
 
 def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[str, ...]]:
-    """List of all sets of k columns in order, or a fixed choice of `most` of more; refuse a k that is out of range."""
+    """List of all sets of k of the columns, in order; of more than `most` a fixed choice, None for all.
+
+    UsageError for a k that is out of range.
+    """
     check_integer("evaluation: k", k, 1)
     check_integer("evaluation: the number of cliques", most, 1, optional=True)
     if not 1 <= k <= len(columns):
@@ -94,7 +100,7 @@ def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[
 
 
 def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, ...]]:
-    """List of all sets of k columns, or a fixed choice of `most`, in random order, if there are more."""
+    """List of all sets of k of the columns, or a fixed choice of `most` of them, in random order, if there are more."""
     every = list(combinations(columns, k))
     if len(every) <= most:
         return every
@@ -157,7 +163,10 @@ class _Keys:
         self._kept: dict[bool, tuple[tuple[str, ...], list[Array], int]] = {}
 
     def count(self, clique: tuple[str, ...], *, grouped: bool) -> _Cells:
-        """Count both tables' rows in each cell of the clique, or if `grouped` of group x clique; refuse 2^62 cells."""
+        """Count both tables' rows in each occupied cell of the clique, or of group x clique if `grouped`.
+
+        Refuse 2^62 cells.
+        """
         pair, last = self._pair, clique[-1]
         prefix, size = self._prefix(clique[:-1], grouped=grouped)
         levels = pair.schema.size(last)
@@ -201,9 +210,9 @@ class _Shares:
         self._scale = [1 / np.where(size > 0, size, 1) for size in self._sizes]
 
     def compare(self, cells: _Cells) -> tuple[Array, Array, Array]:
-        """Arrays: total variation of each group, its standard error, and the sign of each cell's difference.
+        """Three arrays, from counts of both tables: total variation of each group, standard error, each cell's sign.
 
-        The first two are NaN for a group that one of the tables lacks.
+        The first two are NaN for a group that one of the tables lacks; the sign is of the difference.
         """
         group, groups = cells.group, len(self._none)
         shares = [c[cells.occupied] * s[group] for c, s in zip(cells.counts, self._scale, strict=True)]
@@ -227,14 +236,14 @@ class _Shares:
 
 
 def coded(frame: Any, schema: Schema) -> Codes:
-    """{column: array of level numbers in a schema, one a row} of `frame`, a frame, path or Arrow table."""
+    """Mapping from column to array of level numbers, one a row, from `frame` (frame, path, Arrow table) of a schema."""
     return EncodedRows.read(frame, schema).codes
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance (0 to 2) of tables `one` and `two`, level numbers of a schema, normalised.
+    """Mean over cliques of the L1 distance, 0 to 2, of `one` and `two`, each a mapping of columns' level numbers.
 
-    An empty table has only zeros, and is at distance 1 from any other.
+    Tables are normalised; an empty one has only zeros, and is at distance 1 from any other.
     """
     names = sorted({name for clique in cliques for name in clique})
     tables = [EncodedRows(schema, {c: codes[c] for c in names}, {}, len(codes[names[0]])) for codes in (one, two)]
@@ -245,7 +254,10 @@ def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str,
 
 
 def members(codes: Codes, schema: Schema, group: Mapping[str, str]) -> Codes:
-    """{column: level numbers} of the rows in `codes` that are in one group, {column: level of the schema}."""
+    """Mapping from column to level numbers, as `codes`, of the rows that are in one group of a schema.
+
+    The group maps columns to levels.
+    """
     kept = np.ones(len(next(iter(codes.values()))), dtype=bool)
     for column, level in group.items():
         kept &= codes[column] == schema.index(column, level)

@@ -61,7 +61,7 @@ def matches(
 
 
 def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
-    """Frame of `matches`, for a pair of tables; `attrs` has the warning and the quasi-identifiers."""
+    """Frame of `matches` for a pair of tables and quasi-identifiers (None: the known ones); `attrs` has a warning."""
     names = pair.schema.names
     if quasi is None:
         quasi = [name for name in names if name in KNOWN or name in pair.by]
@@ -96,10 +96,10 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
-    """Return arrays over a pair's real rows, by columns `names`: unique and matched, unique, synthetic row's number.
+    """Three arrays over a pair's real rows: unique and matched, unique, number of an equal synthetic row.
 
-    Unique: no other real row equals it in these columns. Matched: some synthetic row does, or with `only_one` exactly
-    one.
+    Unique: no other real row equals it in the columns `names`. Matched: some synthetic row does, or with `only_one`
+    exactly one.
     """
     keys = row_keys(pair.tables, names)
     count = max((int(key.max(initial=-1)) for key in keys), default=-1) + 1
@@ -112,7 +112,10 @@ def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Ar
 
 
 def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]:
-    """List of arrays, one a table: each row's number, equal for rows of any table that are equal in columns `names`."""
+    """List of arrays, one a table: each row's number.
+
+    Rows of all tables equal in the columns `names` have one number.
+    """
     ends = np.cumsum([table.rows for table in tables])[:-1]
     keys, size = np.zeros(sum(table.rows for table in tables), np.int64), 1
     for name in names:
@@ -127,7 +130,7 @@ def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]
 
 
 def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
-    """Array by a pair's group, then all: mean share of columns `names` in which a matched real row equals its partner.
+    """Array by a pair's groups, then everybody: mean share of the columns `names` in which partners agree.
 
     `met` is a mask of the real rows that match, `partner` the number of a synthetic row for each real one.
     """

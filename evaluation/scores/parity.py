@@ -103,13 +103,16 @@ class Weighting:
     """"sum" to add the groups' terms up, "mean" to average them."""
 
     def weights(self, terms: int) -> tuple[float, float]:
-        """Two numbers: the weight of each group's term and that of everybody's, if `terms` groups have a term."""
+        """Two numbers, weights of each group's error and of everybody's, if `terms` groups have an error."""
         group = 1 / terms if self.strata == "mean" and terms else 1.0
         return group, (1 / terms if terms else 0.0) if self.omega is None else self.omega
 
 
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
-    """Frame of the parity errors of the means of `variables` in a pair, by `weighting`; `tau` is the least divisor."""
+    """Frame of the parity errors of the means of the columns `variables` in a pair of tables, by this weighting.
+
+    `tau` is the least divisor. A row a group, everybody and scope "parity", for each variable and `(all)`.
+    """
     if not variables:
         raise UsageError("evaluation: no variable is left; name others with `columns`.")
     parts, every = [], [mean_terms(pair, name, tau) for name in variables]
@@ -120,13 +123,16 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
 
 
 def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
-    """Frame of a pair's parity error, by `weighting`, of marginals `found`: rows for groups, all, scope "parity"."""
+    """Frame of the parity error of the marginals `found` of a pair, by this weighting: a row a group, everybody.
+
+    One more has the scope "parity".
+    """
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
 
 
 def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
-    """Frame with a row for each of a pair's groups and all: absolute relative errors in `terms` of variable `name`."""
+    """Frame of a pair, a row a group, then everybody: absolute relative errors of variable `name`, from `terms`."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {
@@ -141,7 +147,7 @@ def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
 
 
 def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
-    """Frame with a row for each of a pair's groups and all: mean of variables' absolute relative errors in `every`."""
+    """Frame of a pair, a row a group, then everybody: mean absolute relative error of the variables' terms `every`."""
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
     value = share(np.nansum(errors, axis=0), there)
@@ -159,7 +165,10 @@ def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
 
 
 def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Array:
-    """Array by a pair's group, then all: standard error of `scale` x the sum of variables' errors in terms `every`."""
+    """Array by a pair's groups, then everybody: standard error of `scale`, such an array, x the sum of errors.
+
+    Terms of the variables are `every`.
+    """
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):
         group, whole = pair.members[side], np.full(len(pair.members[side]), len(pair.groups))
@@ -174,7 +183,7 @@ def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Arr
 
 
 def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weighting) -> pd.DataFrame:
-    """Frame of one row of scope "parity" of a pair: Definition 10 for variable `name` by `weighting`.
+    """Frame of one row of scope "parity" of a pair: Definition 10 by this weighting, for the variable called `name`.
 
     `every` are the variables' terms; of several, it is the mean.
     """

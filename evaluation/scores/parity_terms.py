@@ -37,7 +37,10 @@ class ParityTerms:
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
-    """Terms of variable `name` in a pair: its mean's relative error by group and all; `tau` is the least divisor."""
+    """Terms of the variable `name` in a pair: relative error of its mean in each group and for everybody.
+
+    `tau` is the least divisor.
+    """
     values = [table.values(name) for table in pair.tables]
     sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
     truth, made = (side.mean for side in sides)

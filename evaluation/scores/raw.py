@@ -54,7 +54,10 @@ def raw_values(
 
 
 def raw_frame(real: RawNumbers, synthetic: RawNumbers, names: Sequence[str], few: int = FEW) -> pd.DataFrame:
-    """Frame of `raw_values` for the columns `names` of two tables whose numbers were read before."""
+    """Frame of `raw_values` for columns `names` of tables read before, `real` and `synthetic`.
+
+    Small below `few` numbers.
+    """
     import pandas as pd
 
     tables = [{name: table.of_group(name) for name in names} for table in (real, synthetic)]
@@ -82,13 +85,13 @@ def raw_frame(real: RawNumbers, synthetic: RawNumbers, names: Sequence[str], few
 
 
 def farthest(frame: pd.DataFrame) -> Mapping[Any, Any] | None:
-    """Row, as a mapping, with the largest `value` of a frame of `raw_values`; None if nothing can be compared."""
+    """Row of a frame of `raw_values`, a mapping, with the largest `value`; None if nothing can be compared."""
     rows = frame[frame["value"].notna()].to_dict("records")
     return max(rows, key=lambda row: row["value"]) if rows else None
 
 
 def sentence(row: Mapping[Any, Any]) -> str:
-    """Sentence for readers on one row of `raw_values`, said to be the figure that is farthest off."""
+    """Sentence for readers on `row` of a frame of `raw_values`, a mapping: that this is the figure farthest off."""
     return (
         f"Among raw numbers, the {row['statistic']} of {row['variable']} is farthest off: "
         f"{row['synthetic']:,.6g}, where the real one is {row['real']:,.6g}: "
@@ -105,7 +108,7 @@ def _deviation(numbers: Array, each: Array) -> float:
 
 
 def _compared(real: Array, each: Array, synthetic: Array, one: Array) -> tuple[list[float], list[float], float]:
-    """Statistics (`STATISTICS`) of the real and of the synthetic numbers, and the real numbers' standard deviation.
+    """(List of `STATISTICS` of the numbers `real`, list of those of `synthetic`, standard deviation of the former).
 
     `each` and `one` are the weights of the real and of the synthetic numbers; NaN without numbers.
     """

@@ -101,7 +101,11 @@ def _scored(
     few: int,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Frame of mean L1 distances by group (small below `few`), then all, of marginals `cliques` of real, synthetic."""
+    """Frame of mean L1 distances of the marginals `cliques` in each of `groups`, of columns `names`, then everybody.
+
+    `sources` and `schemas` are those of the real table, then of the synthetic one; `engine` is for the former. Groups
+    below `few` rows are small; `progress` shows a bar.
+    """
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there
@@ -138,7 +142,10 @@ def _scored(
 
 
 def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
-    """Rows of a source in a schema that can be counted out of memory by `engine`: Spark, a database, a scratch file."""
+    """Rows of a source in a schema that can be counted out of memory: in Spark, in a database, in a scratch file.
+
+    `engine` names which.
+    """
     check_engine(engine)
     held = "spark" if source.engine == "spark" else engine
     if held in {"spark", "duckdb"} or source.engine is not None:
@@ -147,7 +154,10 @@ def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
 
 
 def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> NDArray[np.int64]:
-    """Array (tables, groups and everybody): each table's number of rows, or sum of weights; `sizes` asks for them."""
+    """Array (tables, groups, then everybody) of numbers of rows, or sums of weights, of rows that can be counted.
+
+    `sizes` are the questions for them: one marginal a group.
+    """
     return np.array([[int(one.sum()) for (one,) in table.counts(sizes)] for table in tables])
 
 
@@ -163,7 +173,10 @@ def _in_words() -> Iterator[None]:
 
 
 def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Iterator[list[tuple[int, list[Clique]]]]:
-    """Yield lists of (scope's number, marginals) of `work` for one pass, `MOST_CELLS` cells of a schema at most."""
+    """Yield parts of `work`, lists of pairs (scope's number, marginals), each of at most `MOST_CELLS` cells.
+
+    The schema says how many cells a marginal has.
+    """
     part: list[tuple[int, list[Clique]]] = []
     cells = 0
     for place, cliques in work:
@@ -178,7 +191,10 @@ def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Itera
 
 
 def distance(real: Sequence[Array], synthetic: Sequence[Array], sizes: NDArray[np.int64]) -> float:
-    """Sum over marginals of the total variation between real and synthetic counts; 0 if one of the two `sizes` is 0."""
+    """Sum over marginals of the total variation of two tables' counts, `real` and `synthetic`, a list of arrays each.
+
+    `sizes` are the numbers of rows of both; 0 if one of them is 0.
+    """
     if not sizes.all():
         return 0.0
     pairs = zip(real, synthetic, strict=True)

@@ -110,16 +110,19 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> WorkloadError:
-    """Total variations of a pair's tables: all sets of k `columns` (None: all), or `most` of them; errors if wanted."""
+    """Total variations of a pair's marginals of k of the columns (None: of all), or of a fixed choice of `most`.
+
+    `errors_of_means`: with what the standard errors of means take.
+    """
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
     return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
 def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the mean distances `found` of a pair, a row a group, then everybody.
+    """Frame of mean distances over marginals, with intervals: a row for each group of `pair`, then everybody.
 
-    `scale` is 2 for L1, 1 for variation.
+    `found` is the pair's `WorkloadError`; `scale` is 2 for L1, 1 for total variation.
     """
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
@@ -128,14 +131,17 @@ def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.D
 
 
 def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
-    """Frame of NIST's k-marginal score, 0 to 1000, by a pair's distances `found`; a row a group, then everybody."""
+    """Frame of NIST's k-marginal score, 0 to 1000, by the marginals `found` of a pair: groups, then everybody."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
 
 
 def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of a pair's distances `found`, times `scale`, a row a clique and scope, largest first, unknown last."""
+    """Frame of the distances of each of the marginals `found` of a pair, times `scale`, a row a clique and scope.
+
+    Largest first, unknown last; `scale` is 2 for L1, 1 for variation.
+    """
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
     frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)

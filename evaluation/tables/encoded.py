@@ -95,7 +95,7 @@ class EncodedRows(CodedRows):
         return float(self.rows) if self.weights is None else float(self.weights.sum())
 
     def in_proportion(self, rows: int, rng: Generator) -> Array:
-        """Array of `rows` row numbers in proportion to weights, one drawn in each of as many steps.
+        """Array of `rows` row numbers in proportion to weights: one drawn, by `rng`, in each of as many steps.
 
         Without weights, return the numbers of all rows.
         """
@@ -129,7 +129,7 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """Mapping of facts for a page on the weights of a table's real rows, with a sentence.
+    """Mapping of facts and a sentence on the weights of encoded real rows, for a page; empty if each row counts 1.
 
     The mapping is empty if each row counts 1.
     """
@@ -140,7 +140,7 @@ def weighed(table: EncodedRows) -> dict[str, Any]:
 
 
 def level_values(column: Categorical) -> NDArray[np.float64]:
-    """Array of a column's numbers, one a level, as defined by `EncodedRows.values`; NaN for missing, not applicable."""
+    """Array of a categorical column's numbers, one a level, by `EncodedRows.values`; NaN: missing, not applicable."""
     own = (column.not_applicable, MISSING)
     found = [None if level in own else number(level) for level in column.all_levels]
     if any(value is None and level not in own for value, level in zip(found, column.all_levels, strict=True)):
@@ -149,10 +149,10 @@ def level_values(column: Categorical) -> NDArray[np.float64]:
 
 
 def as_schema(schema: Schema | str | Path) -> Schema:
-    """Schema itself, or read from its file if a path is given."""
+    """Return the schema itself, or read from its file if a path is given."""
     return schema if isinstance(schema, Schema) else Schema.load(schema)
 
 
 def chosen(schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
-    """Tuple of these columns in the schema's order, each once; unknown ones are refused."""
+    """Tuple of the names `columns` in the schema's order, each once; unknown ones are refused."""
     return schema.restrict(columns).names

@@ -47,9 +47,10 @@ def tidy(
     items: Mapping[str, Sequence[Any]] | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> pd.DataFrame:
-    """Frame in the form of `Pair.frame` by `groups`, from arrays (items, scopes): scores, ends `low`, `high`, `counts`.
+    """Frame in the form of `Pair.frame`, from arrays (items, scopes): scores `value`, ends `low`, `high`, `counts`.
 
-    `counts`, `status` and `more` have the shape of `value`; `items` has a value for each item.
+    Scopes are the `groups`, which cross the columns `by`, and everybody. `counts` and `more` have arrays by name,
+    shaped like `value`, as `status` is; `items` has a value for each item, by name.
     """
     import pandas as pd
 
@@ -70,15 +71,18 @@ def tidy(
 
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
-    """Array of the status of each score: "not_estimable" if its value is NaN, "small" below `few` rows, else "ok"."""
+    """Array of each score's status: "not_estimable" if `value` is NaN, "small" if `rows`, a number, is below `few`.
+
+    Else "ok".
+    """
     check_integer("evaluation: few", few, 0)
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
 
 
 def judged(frame: pd.DataFrame, distance: Array) -> pd.DataFrame:
-    """Return the frame of a mean error with status `far_off` instead of `ok` where `distance` is at least `HALF`.
+    """Return `frame`, of a mean error, changed in place: status `far_off` instead of `ok` where `distance` >= `HALF`.
 
-    `distance` is the mean total variation of each row; the frame itself is changed.
+    `distance` is the mean total variation of each row.
     """
     wrong = (frame["status"] == OK).to_numpy() & (np.nan_to_num(distance) >= HALF)
     frame["status"] = frame["status"].mask(wrong, FAR_OFF)
@@ -86,7 +90,7 @@ def judged(frame: pd.DataFrame, distance: Array) -> pd.DataFrame:
 
 
 def stamped(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame itself with the stamp in its `attrs`, which `evaluate` writes into every file."""
+    """Return the frame itself, with the stamp INTERNAL put in its `attrs`, for `evaluate` to write into files."""
     frame.attrs["stamp"] = STAMP
     return frame
 
@@ -102,7 +106,7 @@ def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame:
-    """Return the frame itself with a new first column, by default `table`, that holds `name` in every row."""
+    """Return the frame itself with a new first column, called `column`, that holds the text `name` in every row."""
     import pandas as pd
 
     frame.insert(0, column, pd.Series([name] * len(frame), dtype="string"))
@@ -110,6 +114,6 @@ def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame
 
 
 def share(part: Array, whole: Array) -> Array:
-    """Array `part` / `whole`; NaN where `whole` is 0."""
+    """Array of `part` / `whole`, entry by entry; NaN where `whole` is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, part / whole, np.nan)

@@ -40,7 +40,7 @@ class RawNumbers:
     def read(
         cls, data: Any, schema: Schema, names: Sequence[str], by: Sequence[str] = (), *, weigh: bool = False
     ) -> RawNumbers:
-        """Read numbers of the columns `names`, and the groups that the columns `by` make, in one pass.
+        """Read numbers of the columns `names`, and groups made by the columns `by`, of `data` in a schema, in one pass.
 
         With `weigh`, as for real rows, a row counts as its weight if the schema names their column. Of `EncodedRows`
         the numbers are those within the schema's bounds, as they were read so.
@@ -64,21 +64,24 @@ class RawNumbers:
         return cls(found, np.ones(rows) if whole is None else whole, _groups(table, schema, by, rows))
 
     def of_group(self, name: str, group: int | None = None) -> Weighed:
-        """Return the numbers of the column `name` in a group, None for everybody, and their weights, all positive."""
+        """Return two arrays, known numbers of column `name` and weights, in the group of this number, None for all.
+
+        Weights are all positive.
+        """
         there = ~np.isnan(self.numbers[name]) & (self.weights > 0)
         if group is not None:
             there &= self.group == group
         return self.numbers[name][there], self.weights[there]
 
     def by_group(self, name: str, groups: int) -> list[Weighed]:
-        """Return `of_group` for each of so many groups, in their order, by one sorting of the rows."""
+        """Return a list of `of_group` of column `name` for each of so many `groups`, in their order, by one sorting."""
         there = np.flatnonzero(~np.isnan(self.numbers[name]) & (self.weights > 0) & (self.group >= 0))
         order = there[np.argsort(self.group[there], kind="stable")]
         ends = np.searchsorted(self.group[order], np.arange(groups + 1))
         return [(self.numbers[name][order[a:b]], self.weights[order[a:b]]) for a, b in pairwise(ends)]
 
     def mass(self, groups: int) -> tuple[Array, float]:
-        """Return the weight of all rows in each of so many groups, and of everybody, whether they have numbers or not.
+        """Return (array of the weight of all rows in each of so many `groups`, everybody's), with numbers or without.
 
         Rows of no known group count for everybody.
         """
@@ -88,7 +91,7 @@ class RawNumbers:
 
 
 def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray[np.int64]:
-    """Array of the number of each row's group in the crossing of `by`; -1 where a level is unknown."""
+    """Array of each row's group number in the crossing of the columns `by` of a table of `rows` rows; -1 if unknown."""
     from stratsynth.schema.columns import Categorical
     from stratsynth.schema.encoding import encode_categorical, encode_numeric
 
@@ -110,7 +113,7 @@ def mean(numbers: Array, weights: Array) -> float:
 
 
 def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list[float]:
-    """Return the weighted quantiles at so many hundredths, as the module defines them; NaN of no numbers."""
+    """Return the list of weighted quantiles of numbers at these hundredths, as the module defines them; NaN of none."""
     if not len(numbers):
         return [np.nan] * len(hundredths)
     order = np.argsort(numbers, kind="stable")
@@ -121,7 +124,7 @@ def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list
 
 
 def standard_error(numbers: Array, weights: Array) -> float:
-    """Return the standard error of the weighted mean of rows drawn at random; NaN of fewer than 2."""
+    """Return the standard error of the weighted mean of numbers of rows drawn at random; NaN of fewer than 2."""
     if len(numbers) < 2:
         return np.nan
     apart = weights * (numbers - mean(numbers, weights))

@@ -44,9 +44,9 @@ class Pair:
 
     @classmethod
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
-        """Read `real`, with weights if the schema names their column, and `synthetic`; sort rows by groups of `by`.
+        """Pair of tables `real`, weighted if the schema names a column of weights, and `synthetic`, by groups of `by`.
 
-        A group with fewer than `few` rows is small.
+        Rows are sorted by group; one with fewer than `few` rows in either table is small.
         """
         check_integer("evaluation: few", few, 0)
         schema = as_schema(schema)
@@ -96,19 +96,25 @@ class Pair:
         return np.stack([self.spread(mass, np.asarray(mass.sum())) for mass in self.mass])
 
     def spread(self, groups: Array, everybody: Array) -> Array:
-        """Array of figures of the groups (last axis), then that of everybody; without `by`, everybody's alone."""
+        """Array of figures of the groups (last axis), then that of everybody.
+
+        Of a pair without groups, everybody's alone.
+        """
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
     def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
-        """Array by group, then all: sum of `values` of real (side 0) or synthetic (side 1) rows, `weigh`ed or not."""
+        """Array by groups, then everybody: sum of `values`, one for each real (side 0) or synthetic (side 1) row.
+
+        With `weigh` each is multiplied by the row's weight.
+        """
         weights = self.tables[side].weights if weigh else None
         values = values if weights is None else values * weights
         return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
 
     def tabulated(self, side: int, *columns: str, weigh: bool = True) -> Array:
-        """Array (groups and everybody, levels of `columns`): rows of the real (side 0) or synthetic table (side 1).
+        """Array (groups and everybody, levels of `columns`): counts of the real (side 0) or synthetic rows (side 1).
 
-        Entries are numbers of rows, or with `weigh` sums of their weights, if they have any.
+        With `weigh` they are sums of weights, if the rows have any.
         """
         weights = self.tables[side].weights if weigh else None
         shape = (len(self.groups), *(self.schema.size(name) for name in columns))
@@ -120,7 +126,7 @@ class Pair:
         return np.concatenate([groups, everybody]) if self.by else everybody
 
     def variables(self, columns: Sequence[str] | None) -> tuple[str, ...]:
-        """Tuple of these columns, in the schema's order; for None all but those of `by`, constant in a group."""
+        """Tuple of the names `columns` in the schema's order; for None, all but the groups' columns."""
         if columns is None:
             return tuple(name for name in self.schema.names if name not in self.by)
         return chosen(self.schema, columns)
@@ -153,7 +159,7 @@ class Pair:
 
 
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
-    """Tuples of the columns of `by` and of a schema's declared groups: their crossing, or the one of everybody.
+    """(Tuple of the columns of `by`, tuple of a schema's declared groups): their crossing; without columns, everybody.
 
     Refused: a column with a name that frames of scores reserve.
     """
@@ -165,7 +171,7 @@ def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, .
 
 
 def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
-    """Array of the number of the group of `by` that each row of a table lies in, in the order of `crossing`.
+    """Array of each encoded row's number among the groups of `by`, in the order of `crossing`; 0 without `by`.
 
     Without `by` the number is 0.
     """

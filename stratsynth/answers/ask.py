@@ -31,7 +31,7 @@ TOGETHER = 2**20
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Answer each query by the least squares: an Answer, of arrays with one entry per cell, in the queries' order.
+    """Return a list of Answers, one a query, in order, by the least squares; each has arrays with one entry a cell.
 
     Raises:
         UsageError: A column or level that the schema does not know, or a query that makes no sense.
@@ -55,9 +55,10 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 
 def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
-    """Return two Answers of the least squares, intervals at `level`: counts of all cells, rates of `columns` in `by`.
+    """Return two Answers by the least squares: counts of the cells of `by` x `columns`, rates within the cells of `by`.
 
-    Both are row-major, and the same as the answers to two queries of these columns, for a schema's own columns.
+    Intervals are at `level`. Both are row-major, and the same as the answers to two queries of these columns, for a
+    schema's own columns.
     """
     schema, cells = squares.tables.schema, (*by, *columns)
     shape = schema.shape(cells)
@@ -88,7 +89,10 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
 
 
 def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
-    """Return numerators and denominators of queries of one kind; for a mean or quantile both are rows with a number."""
+    """Return numerators and denominators, a function a cell, of queries that differ in levels of conditions alone.
+
+    For a mean or quantile both are rows with a number. Cells are those of the first query, then of the next.
+    """
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
     cells = int(np.prod(shape, dtype=int))
@@ -115,7 +119,10 @@ def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """Return, for each of `number` queries like `query` and each cell, the index of the cell with `versus`'s levels."""
+    """Return an array: for each cell of `number` queries like `query`, the index of the cell it is compared with.
+
+    That is the cell with the levels of `versus`; queries come one after the other.
+    """
     shape = schema.shape(query.cells)
     cells = int(np.prod(shape, dtype=int))
     index = list(np.unravel_index(np.arange(cells), shape))

@@ -40,11 +40,11 @@ ASSUMED = "assumed: these have at most twice as many, and are as the others of t
 
 
 def assumed(squares: Squares, query: Query) -> Answer | None:
-    """Return the Answer to a count, share or rate with bounds for strata that lack a table; None where there are none.
+    """Return the Answer to a query for a count, share or rate, with bounds for strata that lack a table; or None.
 
-    In it `bounded` masks the cells for which no declared size was needed. Nothing is known of means, quantiles and
-    differences, of strata whose size is neither measured nor declared, and where no stratum has a table of the
-    question's columns.
+    By the least squares. None without such strata, and where nothing bounds them. In it `bounded` masks the cells for
+    which no declared size was needed. Nothing is known of means, quantiles and differences, of strata whose size is
+    neither measured nor declared, and where no stratum has a table of the question's columns.
     """
     if query.statistic not in {"count", "share", "rate"} or query.versus:
         return None
@@ -97,7 +97,10 @@ class _Part:
         return replace(found, bounded=~declared).without(most)
 
     def _counts(self, inside: Floats) -> Answer:
-        """Return counts: from that of the strata with tables to the same with all records of the others."""
+        """Return an Answer on counts: from that of the strata with tables to the same with all records of the others.
+
+        `inside` (cells, strata) is 1 where a stratum without a table may have records.
+        """
         query, squares = self.query, self.squares
         effect = float(squares.tables.schema.most_rows * squares.tables.schema.row_weight.most)
         rows, (more, constant) = float(self._count(()).sum() + self.people.sum()), self._all(inside)
@@ -112,7 +115,11 @@ class _Part:
         return _between(estimate, least, most)
 
     def _quotients(self, inside: Floats, over: Sequence[str]) -> Answer:
-        """Return shares or rates `a / b`: from a / (b + all records of the others) to (a + all) / (b + all)."""
+        """Return an Answer on shares or rates a / b: from a / (b + all of the others) to (a + all) / (b + all).
+
+        `inside` (cells, strata) is 1 where a stratum without a table may have records; `over` are the columns of
+        groups.
+        """
         query, outside = self.query, self._within(over)
         effect = float(self.squares.tables.schema.most_rows * self.squares.tables.schema.row_weight.most)
         own, (below, under), (more, upper) = self._own, self._all(outside), self._all(inside)
@@ -141,7 +148,10 @@ class _Part:
         return replace(asked, kept=np.tile(~self.lacking * 1.0, (asked.number, 1)))
 
     def _all(self, inside: Floats) -> tuple[Functions, Floats]:
-        """Return the largest number of records that lacking strata may have in each cell: measured, and declared."""
+        """Return the most records of lacking strata in each cell: as functions measured, and as declared numbers.
+
+        `inside` (cells, strata) is 1 where such a stratum may have records.
+        """
         unsized = inside * self.unsized
         if np.isfinite(self.rest):  # known together only
             weights = np.where(self.unsized, unsized.any(axis=1, keepdims=True), inside)
@@ -149,7 +159,10 @@ class _Part:
         return Functions(len(inside), {}, inside - unsized), unsized @ (TWICE * self.people)
 
     def _within(self, names: Sequence[str]) -> Floats:
-        """Return an array (cells, strata): 1 where these columns allow records of a stratum without a table."""
+        """Return an array (cells, strata): 1 where a stratum without a table may have records of the query's cell.
+
+        By the query's condition, and by the cell's levels of the columns `names`.
+        """
         schema, by = self.squares.tables.schema, self.squares.tables.by
         shape = schema.shape(self.query.cells)
         index = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), np.intp)
@@ -169,14 +182,20 @@ class _Part:
         return found
 
     def _count(self, cells: Sequence[str], *, everything: bool = False) -> Floats:
-        """Return noisy counts, by `cells`, of the strata with tables; `everything` drops conditions on own columns."""
+        """Return an array, by `cells` (columns), of noisy counts in strata with tables, under the query's condition.
+
+        `everything` drops conditions on columns that define no strata.
+        """
         by = self.squares.tables.by
         where = {name: some for name, some in self.query.where.items() if name in by or not everything}
         asked = functions(self.squares.tables.schema, [Query((), where, tuple(cells))]).numerator
         return self.squares.estimate(self._of_kept(asked))[0]
 
     def _fraction(self, cells: Sequence[str]) -> Floats:
-        """Return the part of each cell among the records of its declared group, by the strata with tables."""
+        """Return an array, by `cells` (columns): their parts of their declared group's records, in strata with tables.
+
+        From 0 to 1; 1 in a group without records.
+        """
         by = self.squares.tables.by
         groups = [name for name in cells if name in by]
         whole = self._over(groups, self._count(groups, everything=True), cells)
@@ -184,7 +203,10 @@ class _Part:
         return np.clip(part, 0.0, 1.0)
 
     def _over(self, names: Sequence[str], values: Floats, cells: Sequence[str] | None = None) -> Floats:
-        """Return, for each of `cells` (the query's by default), the value of the cell of `names` that it lies in."""
+        """Return an array over the cells of columns `cells`, by default the query's, of `values` by cell of `names`.
+
+        `names` are some of these columns.
+        """
         schema, whole = self.squares.tables.schema, tuple(self.query.cells if cells is None else cells)
         shaped = values.reshape(schema.shape(tuple(names)))
         order = [name for name in whole if name in names]
@@ -194,7 +216,7 @@ class _Part:
 
 
 def _between(estimate: Floats, least: Answer, most: Answer) -> Answer:
-    """Return the Answer that reaches from the lower ends of one to the upper ends of another, the estimate included."""
+    """Return an Answer: this `estimate`, intervals from the lower ends of `least` to the upper ends of `most`."""
     return replace(
         least,
         estimate=np.where(np.isfinite(least.estimate + most.estimate), estimate, np.nan),

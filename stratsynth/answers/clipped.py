@@ -39,7 +39,10 @@ class ClippedSum:
 
 
 def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ...]:
-    """Return the measured sums of columns that declare a clip, where that is the clip which the sum was taken with."""
+    """Return a tuple of the noisy sums, in an Arrow table of measurements, of columns that declare a clip.
+
+    Those taken with another clip are left out.
+    """
     if "sum" not in measurements.column_names:
         return ()
     try:
@@ -51,7 +54,10 @@ def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ..
 
 
 def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]]) -> Iterator[ClippedSum]:
-    """Yield the sums with these descriptions, of which column, centre and scale are known."""
+    """Yield the noisy sums in an Arrow table of measurements whose descriptions are the keys of `taken`.
+
+    The values are their column, centre and scale.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -66,7 +72,10 @@ def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]])
 
 
 def _taken(schema: Schema, of: str) -> tuple[str, float, float] | None:
-    """Return column, centre and scale of a sum from its description; None for one that is no sum up to a clip."""
+    """Return (column, centre, scale) of a sum by its description `of`, a JSON text.
+
+    None for one that is not up to a clip.
+    """
     said: dict[str, Any] = json.loads(of) if of else {}
     if said.get("sum") != "columns" or said.get("square") or len(said.get("columns", ())) != 1:
         return None

@@ -49,7 +49,7 @@ class Mean:
     none, or it is not known."""
 
     def less(self, other: Mean) -> Mean:
-        """Return this mean minus `other`, a disjoint group's of independent noise: variances and cumulants add up."""
+        """Return this mean minus `other`, a disjoint group's with independent noise: variances, cumulants add up."""
         noise, both = (
             (one[0] + two[0], one[1] + two[1]) for one, two in ((self.noise, other.noise), (self.both, other.both))
         )
@@ -59,7 +59,7 @@ class Mean:
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """Return {column of `FIGURES` and `DESIGN`: list with one entry per cell}, a query's results from a model of means.
+    """Return a mapping from `FIGURES`, `DESIGN` to lists with one entry a cell of the query, from a model of means.
 
     Raises:
         UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
@@ -79,7 +79,10 @@ def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
 
 
 def _compared(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the `Mean` of a cell, less that of the cell it is compared with; or a sentence on why there is none."""
+    """Return the `Mean` that a model of means has in a cell of a query, less that of the cell it is compared with.
+
+    Or a sentence on why there is none; the cell maps columns to levels.
+    """
     mean = _mean(model, query, cell)
     if query.versus and isinstance(mean, Mean):
         versus = {name: level_of(model.schema, name, level) for name, level in query.versus.items()}
@@ -94,7 +97,10 @@ def _compared(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | 
 
 
 def _based(model: Estimate, query: Query, mean: Mean | str) -> dict[str, float]:
-    """Return the ends of a mean's design-based interval, by name; NaN where it has none."""
+    """Return a mapping from each of `DESIGN` to an end of the mean's design-based interval, for a query; NaN if none.
+
+    The model of means has the columns' bounds.
+    """
     if isinstance(mean, str) or math.isnan(mean.design):
         return dict.fromkeys(DESIGN, math.nan)
     half = half_width(mean.noise[0] + mean.design**2, mean.noise[1], query.level)
@@ -120,7 +126,10 @@ _KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "stat
 
 
 def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the `Mean` (value and noise) of a model in one cell of a query, or a sentence on why there is none."""
+    """Return the `Mean` that a model of means has in one cell (column -> level) of a query.
+
+    Or a sentence: why there is none.
+    """
     schema, (name,) = model.schema, query.columns
     column = cast("Numeric", schema.column(name))
     if column.transform:
@@ -145,7 +154,7 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
 
 
 def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
-    """Return {column: levels} that a cell leaves open under the query's condition, levels of the schema."""
+    """Return a mapping from column to the set of levels that a `cell` (column -> level) and a query allow."""
     found = {name: frozenset({level}) for name, level in cell.items()}
     for name, levels in query.where.items():
         several = frozenset(levels_of(schema, name, levels))
@@ -154,7 +163,7 @@ def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
 
 
 def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Estimate]:
-    """Return {group's key (`_key`): estimate} of a model of means.
+    """Return a mapping from each group's key (`_key`) to its estimate, of all groups of a model of means.
 
     Where strata are split again, the innermost ones have an entry.
     """
@@ -166,5 +175,5 @@ def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Esti
 
 
 def _key(schema: Schema, group: Group) -> frozenset[tuple[str, frozenset[str]]]:
-    """Return the group as a hashable key: each column that it restricts, with its levels."""
+    """Return a group, column -> set of levels, as a hashable key: the columns that it restricts, with their levels."""
     return frozenset((name, some) for name, some in group.items() if some != frozenset(schema.levels(name)))

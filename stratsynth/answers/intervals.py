@@ -55,21 +55,21 @@ class Answer:
     """Mean of numbers as they are drawn, where bins are too wide for an interval; NaN elsewhere."""
 
     def take(self, cells: slice | NDArray[np.intp]) -> Answer:
-        """Return the Answer on some of the cells."""
+        """Return the Answer on some of the cells: a slice, or an array of their indices."""
         return Answer(*(array[cells] for array in vars(self).values()))
 
     def where(self, mask: NDArray[np.bool_], other: Answer) -> Answer:
-        """Return this Answer, with the other one in the cells of the mask."""
+        """Return this Answer, with the `other` one's entries in the cells where the mask is true."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Answer(*(np.where(mask, theirs, own) for own, theirs in pairs))
 
     def without(self, mask: NDArray[np.bool_]) -> Answer:
-        """Return this Answer without estimates and intervals in the cells of the mask; `measured` stays."""
+        """Return this Answer without estimates and intervals in the cells where the mask is true; `measured` stays."""
         return self.where(mask, replace(unknown(len(mask)), measured=self.measured))
 
 
 def unknown(number: int) -> Answer:
-    """Return an Answer of so many cells that nothing covers."""
+    """Return an Answer of `number` cells that nothing covers: NaN, none measured."""
     nothing, none = np.full(number, np.nan), np.zeros(number, dtype=bool)
     return Answer(nothing, nothing, nothing, nothing, nothing, nothing, none, none, nothing, nothing)
 
@@ -80,9 +80,9 @@ def quantile_of(level: float) -> float:
 
 
 def counts(value: Floats, variance: Floats, rows: float, level: float, effect: float) -> Answer:
-    """Return the Answer on counts `value` of noise `variance`, of about `rows` records, at probability `level`.
+    """Return the Answer on noisy counts, arrays `value` and `variance`, of cells among about `rows` records.
 
-    `effect` widens the sampling error.
+    `level` is the probability of the intervals; `effect` widens the sampling error.
     """
     z, sd = quantile_of(level), np.sqrt(variance)
     low, high = value - z * sd, value + z * sd
@@ -138,7 +138,10 @@ class RatioOfSums:
         return np.maximum(self.scatter, 0.0) / self.b**2
 
     def answer(self, level: float, effect: float) -> Answer:
-        """Return the quotients with intervals of probability `level`; `effect` widens the sampling variance."""
+        """Return the Answer on these quotients, with intervals of probability `level`.
+
+        `effect` is a factor on the sampling variance.
+        """
         from scipy.special import stdtrit
 
         z2 = quantile_of(level) ** 2
@@ -167,11 +170,12 @@ class ErrorCorrelations:
 
 
 def difference(answer: Answer, other: Answer, same: NDArray[np.bool_], correlated: ErrorCorrelations) -> Answer:
-    """Return an Answer: each estimate minus the `other` one, both intervals combined (Zou and Donner 2008).
+    """Return an Answer: estimates of `answer` minus those of `other`, both intervals combined (Zou and Donner 2008).
 
-    With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors, the
-    lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals
-    give the usual interval, and skewed ones stay skewed. Where both are the `same`, the difference is exactly 0.
+    With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors
+    (`correlated`), the lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end
+    likewise: normal intervals give the usual interval, and skewed ones stay skewed. Where the mask `same` is true, the
+    difference is exactly 0.
     """
     x, y = answer.estimate, other.estimate
 
@@ -192,7 +196,10 @@ def difference(answer: Answer, other: Answer, same: NDArray[np.bool_], correlate
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
-    """Return (lower, upper) ends of the x with square x^2 - 2 linear x + constant <= 0; NaN if there is no bound."""
+    """Return two arrays, lower and upper ends of the x with square x^2 - 2 linear x + constant <= 0, entry by entry.
+
+    NaN if there is no bound.
+    """
     square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
     inside = linear**2 - square * constant
     sound = (square > 0) & (inside >= -ROUNDING * linear**2)
@@ -204,9 +211,9 @@ def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[
 def _answer(
     value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
 ) -> Answer:
-    """Return an Answer on `value` of noise `sd`, `both` widened to hold `noise`, and the mask `measured`.
+    """Return an Answer on `value` of noise `sd`: intervals `noise`, and `both` (with sampling) widened to hold it.
 
-    NaN if unknown.
+    Intervals are pairs of arrays; NaN if unknown. `measured` is a mask.
     """
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])

@@ -88,7 +88,7 @@ class _Ways:
         return 2.0 ** min(math.frexp(float(np.abs(within.ends(self.column)).max()))[1], 1023)
 
     def in_units(self, answer: Answer) -> Answer:
-        """Return an answer in the column's own unit."""
+        """Return an Answer in units of scale, `answer`, as one in the column's own unit."""
         numbers = {name: getattr(answer, name) * self.unit for name in (*FIGURES, "above", "point")}
         return replace(answer, **numbers)
 
@@ -126,22 +126,32 @@ class _Ways:
         return np.where(found.value > SURE * np.sqrt(found.variance), found.value, 0.0)
 
     def says_enough(self, answer: Answer, size: Floats) -> Bools:
-        """Return the mask of noise intervals that are narrow enough, beside the mean size of numbers, to be given."""
+        """Return a mask of the cells of an answer whose noise interval is narrow enough to be given.
+
+        Half of it is at most HALF of `size`, the mean size of numbers.
+        """
         return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * size)
 
     def by_counts(self, reference: Cells | None) -> Answer:
-        """Return means of numbers as they are drawn within bins."""
+        """Return the Answer on means of numbers as they are drawn within bins.
+
+        With `reference`, a cell's index for each cell, on differences from its mean.
+        """
         return self._answer(self._sum(self.middles), reference=reference)
 
     def by_bins(self, reference: Cells | None) -> Answer:
-        """Return means with the bounds that bins leave: from all numbers at their lower to all at their upper ends."""
+        """Return the Answer on means with the bounds that bins leave: numbers from all at lower to all at upper ends.
+
+        With `reference`, a cell's index for each cell, on differences from its mean.
+        """
         low, top = (self._sum(end) for end in self.ends)
         return self._bounds(self._sum(self.middles), low, top, reference)
 
     def by_sums(self, reference: Cells | None) -> Answer:
-        """Return means of min(x, clip) from measured sums, with the most that numbers above the clip may add.
+        """Return the Answer on means of min(x, clip) by measured sums, and the most that numbers above the clip add.
 
-        Strata without a sum of their own that no other sums give are bounded by their bins.
+        With `reference`, a cell's index for each cell, on differences from its mean. Strata without a sum of their own
+        that no other sums give are bounded by their bins.
         """
         number, sums = self.rows.number, sums_of(self.squares.tables, self.name, self.unit)
         if sums is None or self.column.clip is None:
@@ -171,7 +181,10 @@ class _Ways:
     def _bounds(
         self, value: Functions, low: Functions, top: Functions, reference: Cells | None, clip: float = math.inf
     ) -> Answer:
-        """Return means by sums `value`, whose intervals reach from the lower ends of `low` to the upper of `top`."""
+        """Return the Answer on means by sums `value`, intervals from lower ends by `low` to upper ends by `top`.
+
+        Numbers above `clip` scatter as it. With `reference`, a cell's index for each cell, differences from its mean.
+        """
         found, least, most = (self._answer(each, clip, reference) for each in (value, low, top))
         same = np.zeros(self.rows.number, dtype=bool)
         if reference is None:  # ends that are noise would be near each other by chance alone, and then too seldom right
@@ -193,14 +206,17 @@ class _Ways:
         return found.where(known, widened)
 
     def _counts_all(self, name: str, factor: Floats) -> Bools:
-        """Return the mask of groups that a column which defines no strata does not narrow."""
+        """Return a mask of the groups whose `factor` by levels of the column `name` counts all of them.
+
+        All groups, for a column that defines strata.
+        """
         if name in self.squares.tables.by:
             return np.ones(self.rows.number, dtype=bool)
         levels = len(self.column.extents) if name == self.name else factor.shape[1]
         return np.asarray((factor[:, :levels] == 1).all(axis=1))
 
     def _sum(self, numbers: Floats) -> Functions:
-        """Return the functions that add up one number for the rows of each bin."""
+        """Return functions, one a group: its rows, each multiplied by the entry of `numbers` (an array) for its bin."""
         each = np.zeros((1, self.column.size))
         each[0, : len(numbers)] = numbers
         return self.rows.times(self.name, each)
@@ -208,7 +224,10 @@ class _Ways:
     def _answer(
         self, sums: Functions, clip: float = math.inf, reference: Cells | None = None, against: Functions | None = None
     ) -> Answer:
-        """Return the Answer on the quotients of sums and rows; numbers above `clip` scatter as it."""
+        """Return the Answer on `sums` over rows, one a group; numbers above `clip` scatter as it.
+
+        With `reference`, a cell's index for each cell, on differences from its mean, by the sums `against` if any.
+        """
         numbers = np.minimum(self.drawn, clip)
         moments = self._sum(numbers.mean(axis=1)), self._sum((numbers**2).mean(axis=1))
         other = None if against is None else QueryBatch(against, self.rows, moments)
@@ -218,9 +237,10 @@ class _Ways:
 
 
 def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Interaction] | None:
-    """Return the centre of a column's sums, and these as a copy for each stratum and one for all; None for none.
+    """Return (centre, measured sums of the column `name` in a release's tables); None without any.
 
-    Both are in units of `unit`. Of sums about several centres, those about the most frequent one.
+    The sums are a copy for each stratum and one for all; both are in units of `unit`. Of sums about several centres,
+    those about the most frequent one.
     """
     centres: dict[float, list[ClippedSum]] = {}
     for each in tables.sums:
@@ -241,7 +261,7 @@ def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Intera
 
 
 def _average(sums: Sequence[ClippedSum], unit: float) -> tuple[float, float]:
-    """Return the average of sums by inverse variance, and its variance; 0 and infinity of none."""
+    """Return (average of noisy sums by inverse variance, its variance), in units of `unit`; (0, infinity) of none."""
     worth = math.fsum((unit / each.noise_sd) ** 2 for each in sums)
     if not worth:
         return 0.0, math.inf

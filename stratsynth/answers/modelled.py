@@ -76,7 +76,10 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, 
 
 
 def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]], laws: Mapping[str, Inside]) -> float:
-    """Return the model's mean or quantile in a group, of numbers as drawn within bins; NaN if it has no mass."""
+    """Return the model's mean or quantile of the query's column in a group, column -> codes; NaN if it has no mass.
+
+    Numbers are as drawn within bins, by `laws`.
+    """
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))
     law = laws[name] if name in laws else declared(column)

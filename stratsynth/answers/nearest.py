@@ -41,7 +41,7 @@ class Nearest(dict[tuple[str, ...], str]):
         return note
 
     def _without(self, own: Sequence[str], lacking: Sequence[Leaf]) -> str:
-        """Return words on the strata `lacking` a table of the columns `own`, with their declared number of records."""
+        """Return words on the strata `lacking` a table of the columns `own`: names, number, declared people."""
         more = [f"{len(lacking) - NAMED:,} more"] if len(lacking) > NAMED else []
         names = listed([*(leaf.label for leaf in lacking[:NAMED]), *more])
         people = math.fsum(leaf.people for leaf in lacking)
@@ -50,7 +50,10 @@ class Nearest(dict[tuple[str, ...], str]):
         return f"{several(len(lacking), 'group')} of {len(self._tables.leaves):,} without a {table}: {names}{size}"
 
     def _remedy(self, lacking: Sequence[Leaf]) -> str:
-        """Return the condition on one column that leaves out the strata `lacking` and the fewest others; "" if none."""
+        """Return words: the condition on one column that leaves out the strata `lacking` and fewest others.
+
+        "" if none.
+        """
         schema, found = self._tables.schema, dict[str, tuple[float, list[str]]]()
         for name in sorted(self._tables.by):
             out = {code for leaf in lacking for code in leaf.codes[name]}
@@ -67,6 +70,9 @@ class Nearest(dict[tuple[str, ...], str]):
 
 
 def has_table(leaf: Leaf, columns: Sequence[str], by: AbstractSet[str]) -> bool:
-    """True if one table of a stratum, `leaf`, has all `columns` that vary in it; `by` are those that define strata."""
+    """True if one table of the stratum `leaf` has all of `columns` that vary in it.
+
+    `by` are those that define strata.
+    """
     wanted = {*(name for name in columns if name not in by), *leaf.merged(columns)}
     return any(wanted <= set(table.columns) for table in leaf.tables)

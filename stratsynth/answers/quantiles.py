@@ -77,15 +77,19 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
 
 
 def _possible(test: Floats, margin: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return each row's first and last bin that the test does not rule out at either end."""
+    """Return two arrays, one entry a row: first and last bin that a test does not rule out at either of its ends.
+
+    `test` is the array (rows, ends of bins) of the test's value, `margin` that of its largest value due to chance.
+    """
     possible = (test[:, :-1] <= margin[:, :-1]) & (test[:, 1:] >= -margin[:, 1:])
     return possible.argmax(axis=1), possible.shape[1] - 1 - possible[:, ::-1].argmax(axis=1)
 
 
 def _says_enough(column: Numeric, first: NDArray[np.intp], last: NDArray[np.intp]) -> Bools:
-    """Return the mask of intervals that leave some bin out, and are of few bins or below half of the column's range.
+    """Return a mask of the intervals from bin `first` to `last`, arrays, that say enough of the column to be given.
 
-    The range is on the scale on which the column's bins or shape are even.
+    They leave some bin out, and are of few bins or below half of the range, on the scale on which bins or shape are
+    even.
     """
     low, top = (within.on_scale(column, end) / 2 for end in within.ends(column))  # halves, as distances may overflow
     short = top[last] - low[first] < (top[-1] - low[0]) / 2
@@ -93,7 +97,10 @@ def _says_enough(column: Numeric, first: NDArray[np.intp], last: NDArray[np.intp
 
 
 def _crossing(column: Numeric, law: Inside, test: Floats) -> Floats:
-    """Return the number at which each row of `test`, known at the ends of bins, first reaches 0."""
+    """Return an array, one entry a row of `test`: the column's number at which that row first reaches 0.
+
+    Values of `test` are at the ends of bins; numbers lie between these by `law`.
+    """
     after = np.where((up := test[:, 1:] >= 0).any(axis=1), up.argmax(axis=1), up.shape[1] - 1)
     every = np.arange(len(test))
     start, end = test[every, after], test[every, after + 1]

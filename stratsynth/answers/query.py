@@ -103,7 +103,10 @@ class Query:
 
 
 def _names(key: str, given: object) -> tuple[str, ...]:
-    """Return distinct column names; a text is one name, None is none. UsageError for anything else or a name twice."""
+    """Return a tuple of distinct column names from `given`: one text, several, or None for ().
+
+    UsageError, by `key`, else.
+    """
     names: Any = (given,) if isinstance(given, str) else () if given is None else given
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"query: {key} is a list of columns, such as ['SEX', 'MAR'], not {quoted_value(given)}.")
@@ -114,7 +117,7 @@ def _names(key: str, given: object) -> tuple[str, ...]:
 
 
 def codes(schema: Schema, name: str, condition: object) -> list[int]:
-    """Return the numbers of the levels of column `name` that a condition names; refused as by `levels_of`."""
+    """Return a list of the codes of the levels of column `name` that a `condition` names; refused as by `levels_of`."""
     try:
         return [schema.index(name, level) for level in levels_of(schema, name, condition)]
     except UsageError as error:

@@ -29,13 +29,16 @@ class QueryBatch:
     """Sums of the numbers, and of their squares, as drawn within bins; None for shares."""
 
     def take(self, cells: NDArray[np.intp]) -> QueryBatch:
-        """Return the functions of some of the cells."""
+        """Return the batch with the functions of the cells of these indices, in their order."""
         moments = None if self.moments is None else (self.moments[0].take(cells), self.moments[1].take(cells))
         return QueryBatch(self.numerator.take(cells), self.denominator.take(cells), moments)
 
 
 def quotient(squares: Squares, asked: QueryBatch) -> RatioOfSums:
-    """Return the quotients of `asked`, one a cell, with the noise of both parts."""
+    """Return RatioOfSums, numerator over denominator of each cell of the batch `asked`, with both parts' noise.
+
+    By the least squares.
+    """
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     first, second = (a, a) if asked.moments is None else (squares.estimate(part)[0] for part in asked.moments)
     r = np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
@@ -61,7 +64,7 @@ def quotients(
     against: QueryBatch | None = None,
     one_total: bool = False,
 ) -> Answer:
-    """Return the Answer on quotients, or on their differences from those of the cells `reference`.
+    """Return the Answer on quotients of a batch of functions, or on their differences from those of other cells.
 
     Args:
         squares: Least squares of the release.
@@ -92,7 +95,10 @@ def quotients(
 
 
 def variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -> Floats:
-    """Return the noise variance of each function, not below 0; NaN where its estimate is not `known`."""
+    """Return an array of the noise variance of each function, not below 0; NaN where the mask `known` is false.
+
+    In records squared, by the least squares.
+    """
     return np.where(known, np.maximum(squares.covariance(functions, functions), 0.0), np.nan)
 
 

@@ -107,14 +107,17 @@ class Answers:
         return conditions(self._certificate, tables=self._tables != "none")
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Return one query's results as lists by column: the columns of its cells, then `FIGURES` and `DESIGN`."""
+        """Return a mapping from column to a list, one entry a cell: the query's cells' columns, `FIGURES`, `DESIGN`."""
         (figures,) = self._figures_of([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return results of several queries, as lists by column: `query` (from 0), `cell`, `FIGURES`, `DESIGN`."""
+        """Return a mapping from column (`query`, its number from 0, `cell`, `FIGURES`, `DESIGN`) to a list.
+
+        It has an entry for each cell of each of the queries, in order.
+        """
         found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES, *DESIGN)}
         names: dict[tuple[str, ...], list[str]] = {}
         for number, (query, figures) in enumerate(zip(queries, self._figures_of(queries), strict=True)):
@@ -127,7 +130,9 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return {column of `FIGURES` and `DESIGN`: list} for each query of `queries`: from means, or least squares.
+        """Return a list, one a query: mapping from column of `FIGURES` and `DESIGN` to a list, one entry a cell.
+
+        Figures are from the release's means, or by least squares.
 
         From tables, strata are added up as measured, by no public share, and the private rows' own replicate weights
         are not asked: no such answer has a design-based interval.
@@ -173,7 +178,10 @@ class Answers:
         return {**figures, "model": guessed.tolist(), "note": notes}
 
     def _notes(self, query: Query, answer: Answer, taken: NDArray[np.bool_]) -> list[str]:
-        """Return the note on each cell; empty where its figures say all."""
+        """Return a list of notes, one a cell of an answer; "" where figures say all.
+
+        `taken` masks cells with assumed bounds.
+        """
         hidden, found = {"quantile": BLURRED, "mean": SMALL}.get(query.statistic, HIDDEN), []
         for i, estimate in enumerate(answer.estimate):
             if not np.isfinite(estimate):
@@ -198,7 +206,7 @@ class Answers:
         return f"in {column.unit}s since {since}: {estimate}, from {low} to {high}"
 
     def _clipped(self, query: Query, above: float) -> str:
-        """Return the note on a mean of numbers up to a clip; empty where no number can be above it."""
+        """Return a note on a query's mean up to a clip, which numbers above it raise by up to `above`; "" for 0."""
         if not above > 0:
             return ""
         (name,) = query.columns
@@ -208,7 +216,7 @@ class Answers:
         return f"mean of min({name}, {clip:,}); numbers above raise it by 0 to {above:,.6g}"
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return an answer with bounds for strata that lack a table where they hide it, and the mask of such cells."""
+        """Return (the answer to a query with bounds where strata that lack a table hide it; mask of such cells)."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
         other = assumed(self.squares, query) if taken.any() else None
         if other is None:
@@ -217,7 +225,7 @@ class Answers:
         return answer.where(taken, replace(other, measured=answer.measured)), taken
 
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the model's value in each cell of a query where `unknown` is true, NaN elsewhere."""
+        """Return an array of the model's value in each cell of a query where the mask `unknown` is true; else NaN."""
         (total,), (known,) = self.squares.estimate(Functions(1, {}))
         size = float(total) if known else float("nan")
         return modelled(self._model, query, unknown, size, self.squares.tables.laws)

@@ -111,7 +111,7 @@ def measured_sizes(
 
 
 def sizes_by(squares: Squares) -> SizeEstimates | None:
-    """Return the sizes that least squares over all tables give; None where they give no total."""
+    """Return `SizeEstimates` of strata and everybody from a release's `squares`; None if its tables give no total."""
     values, variances, pooled = squares.totals()
     labels = [leaf.label for leaf in squares.tables.leaves]
     return size_estimates(labels, values, variances, pooled)

@@ -58,13 +58,13 @@ class Functions:
     """Functions that are added to these, one to each; None for none."""
 
     def times(self, name: str, factor: Floats) -> Functions:
-        """Return these functions multiplied by a factor of the column `name`: an array (functions or 1, levels)."""
+        """Return these functions multiplied by a factor of column `name`: an array (functions or 1, levels)."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
         return replace(self, factors={**self.factors, name: factor})
 
     def take(self, rows: NDArray[np.intp]) -> Functions:
-        """Return the functions with the numbers `rows`, in that order."""
+        """Return the functions with the indices `rows`, in that order."""
         return Functions(
             len(rows),
             {name: factor[rows] for name, factor in self.factors.items()},
@@ -103,7 +103,11 @@ class Interaction:
 
     @classmethod
     def of(cls, values: Floats, variances: Floats, total: Floats | None, variance: float) -> Interaction:
-        """Return the state of these copies: with all strata measured, z_s moves by v_s (Z - sum z) / (V + sum v)."""
+        """Return the interaction of strata's copies, `values` (strata, entries), of these noise variances.
+
+        A pooled copy, `total` of `variance`, or None, is worked in: with all strata measured, z_s moves by v_s (Z - sum
+        z) / (V + sum v).
+        """
         if total is not None and np.isfinite(variances).all():
             step = variances / (variance + variances.sum())
             values = values + step[:, None] * (total - values.sum(axis=0))
@@ -120,7 +124,7 @@ class Interaction:
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return weights by function and stratum as a pooled part (one a function) and the rest, of measured strata."""
+        """Return two parts of weights (functions, strata): a pooled one, a number a function; the measured strata's."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
@@ -128,7 +132,10 @@ class Interaction:
         return k, np.where(self.lacking, 0.0, weights - k[:, None])
 
     def estimable(self, weights: Floats) -> Bools:
-        """Return a mask of functions with a known sum: unmeasured strata have one weight, 0 if nothing is pooled."""
+        """Return a mask of the functions whose sum is known, by their weights (functions, strata).
+
+        Unmeasured strata have one weight, 0 if nothing is pooled.
+        """
         there = weights[:, self.lacking]
         if there.shape[1] == 0:
             return np.ones(len(weights), dtype=bool)
@@ -144,7 +151,10 @@ class Interaction:
         return found if self.total is None else found + k[:, None] * self.total
 
     def covariance(self, one: Floats, other: Floats) -> Floats:
-        """Return each row's noise covariance of two sums over strata, weights `one` and `other`: per unit vector."""
+        """Return an array, one a row: noise covariance of two sums over strata, of weights `one` and `other`.
+
+        Both are (functions, strata); the covariance is that along a unit vector.
+        """
         (k, a), (m, b) = self.split(one), self.split(other)
         # diag(v), plus k m V for the pooled copy, or minus v v' / (V + sum v) if Z adjusted all strata
         found = (a * b) @ self.known
@@ -169,7 +179,7 @@ class Squares:
         """(Number, stratum) of every stratum in which a defining column takes several levels."""
 
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
-        """Return each function's estimate in records, NaN if unknown; and the mask of known ones."""
+        """Return (array of each function's estimate, in records, NaN if unknown; mask of known ones)."""
         value, known = np.zeros(functions.number), np.ones(functions.number, dtype=bool)
         for term in functions.terms:
             for (_, columns), part, weights, found in self._keyed(term):
@@ -183,7 +193,7 @@ class Squares:
         return np.where(known, value, np.nan), known
 
     def covariance(self, one: Functions, other: Functions) -> Floats:
-        """Return the noise covariance of function i of `one` with function i of `other`, in records squared."""
+        """Return an array: noise covariance of function i of `one` with function i of `other`, in records squared."""
         result = np.zeros(one.number)
         for first, second in itertools.product(one.terms, other.terms):
             result += self._between(first, second)
@@ -192,7 +202,10 @@ class Squares:
         return result
 
     def _between(self, one: Functions, other: Functions) -> Floats:
-        """Return the noise covariances of functions of the counts that are products of factors."""
+        """Return an array: noise covariance of function i of `one` with function i of `other`, without added terms.
+
+        Each is one product of factors.
+        """
         result = np.zeros(one.number)
         theirs = {key: (part, weights) for key, part, weights, _ in self._keyed(other)}
         for key, part, weights, found in self._keyed(one):
@@ -215,7 +228,10 @@ class Squares:
         return values[:, 0], variances, None if pooled is None else (float(pooled[0].item()), float(pooled[1]))
 
     def most(self, functions: Functions) -> Floats:
-        """Return the largest value that each 0/1 function can have, by strata's public sizes; infinite if unknown."""
+        """Return an array: the largest value of each 0/1 function, by the strata's public sizes.
+
+        Infinite if unknown.
+        """
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in self.tables.by)
         people = np.array([leaf.people for leaf in self.tables.leaves])
         found: Floats = np.where(self._weights(functions, outer) > 0, people, 0.0).sum(axis=1)
@@ -238,7 +254,7 @@ class Squares:
             self._inside.pop((number, columns), None)
 
     def _covers(self, columns: Columns) -> bool:
-        """True if a table of all records covers `columns`, or each stratum has one covering those that vary in it."""
+        """True if a table of all records has all `columns`, or each stratum has one with those that vary in it."""
         wanted, by = set(columns), self.tables.by
         return any(wanted <= set(t.columns) for t in self.tables.everybody) or all(
             any(wanted - (by - set(leaf.merged(columns))) <= set(t.columns) for t in leaf.tables)
@@ -274,7 +290,7 @@ class Squares:
                     yield (number, every), here, alone, self._alone(number, every)
 
     def _weights(self, functions: Functions, outer: Columns) -> Floats:
-        """Return weights (functions, strata): the factors in `outer`, each averaged over the stratum's levels."""
+        """Return an array (functions, strata): factors of the columns `outer`, averaged over the stratum's levels."""
         found = self._kept(functions)
         for name in outer:
             several, place = self._levels(name)
@@ -283,12 +299,12 @@ class Squares:
         return found
 
     def _kept(self, functions: Functions) -> Floats:
-        """Return the factors of the strata in each function."""
+        """Return an array (functions, strata) of the functions' factors of the strata; 1 where they have none."""
         ones = np.ones((functions.number, len(self.tables.leaves)))
         return ones if functions.kept is None else functions.kept
 
     def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
-        """Return (distinct lists of codes that strata have in column `name`, array of each stratum's place there)."""
+        """Return (list of distinct lists of codes, the strata's in column `name`; array: each stratum's index)."""
         if name not in self._places:
             several: dict[tuple[int, ...], int] = {}
             place = [several.setdefault(tuple(leaf.codes[name]), len(several)) for leaf in self.tables.leaves]
@@ -296,7 +312,7 @@ class Squares:
         return self._places[name]
 
     def _interaction(self, columns: Columns) -> Interaction:
-        """Interaction of `columns` by least squares over the strata's copies and the pooled one."""
+        """Return the interaction of `columns` by least squares: copies of all strata and a pooled one; cached."""
         if columns in self._found:
             return self._found[columns]
         values, variances = self._copies(columns)
@@ -306,10 +322,10 @@ class Squares:
         return self._found[columns]
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
-        """Return each stratum's counts over `columns`, centred along each axis, (strata, entries), and their variances.
+        """Return two arrays: counts over `columns`, centred along each axis, (strata, entries).
 
-        Tables are averaged by inverse variance; the variance is infinite, and the entries 0, for a stratum without a
-        table.
+        Noise variances by stratum. Tables are averaged by inverse variance; the variance is infinite, and the entries
+        0, for a stratum without a table.
         """
         cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
         total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))
@@ -335,7 +351,7 @@ class Squares:
         return [(key[0], np.array(leaves, dtype=np.intp), tables) for key, (leaves, tables) in groups.items()]
 
     def _alone(self, number: int, columns: Columns) -> Interaction:
-        """Return the interaction of columns with a merged one among them: known in stratum `number` only."""
+        """Return the interaction of `columns`, one merged among them, known in the stratum of this number only."""
         leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
         if (number, columns) not in self._inside:
             self._inside[number, columns] = _average(leaves[number].tables, columns)
@@ -354,7 +370,7 @@ class _Part:
         self._means = {name: vector.mean(axis=1) for name, vector in vectors.items()}
 
     def mean(self, columns: Columns) -> Floats:
-        """Return, one per function, the product of the means of its factors outside `columns`."""
+        """Return an array, one a function: the product of the means of its factors but for those of `columns`."""
         others = [mean for name, mean in self._means.items() if name not in columns]
         return np.asarray(np.prod(others, axis=0)) if others else np.ones(1)
 
@@ -364,7 +380,7 @@ def _subsets(columns: Columns) -> Iterator[Columns]:
 
 
 def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
-    """Return the weight of the stratum `leaf` in each function: the factors in `outer`, averaged over its levels."""
+    """Return an array, one a function: factors of the columns `outer`, averaged over the levels of stratum `leaf`."""
     weight = np.ones(functions.number)
     for name in outer:
         weight = weight * functions.factors[name][:, leaf.codes[name]].mean(axis=1)
@@ -372,7 +388,10 @@ def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
 
 
 def _inner(one: Floats, other: Floats) -> Floats:
-    """Return, row by row, the inner product of factors `one`, `other` minus their means; exactly 0 within rounding."""
+    """Return an array, one a row: inner product of `one` and `other` (functions, levels), minus their rows' means.
+
+    Exactly 0 within rounding.
+    """
     a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
     found = np.einsum("fi,fi->f", a, b)
     # rounding of a constant factor must not make its interactions seem needed
@@ -381,7 +400,7 @@ def _inner(one: Floats, other: Floats) -> Floats:
 
 
 def _squares(part: _Part, columns: Columns) -> Floats:
-    """Return the part, 0 to 1, of each function's squared norm that is in the interaction of `columns`."""
+    """Return an array, one a function: the part, 0 to 1, of its squared norm in the interaction of `columns`."""
     found = np.ones(1)
     for name in columns:
         vector = part.vectors[name]
@@ -391,14 +410,20 @@ def _squares(part: _Part, columns: Columns) -> Floats:
 
 
 def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
-    """Return one number per row of `values`: the row's array multiplied by one vector for each of its axes."""
+    """Return an array, one number a row of `values`: the row, seen as an array, multiplied by a vector for each axis.
+
+    `vectors` has an array (rows, levels) for each of the axes.
+    """
     for vector in reversed(vectors):
         values = np.einsum("fai,fi->fa", values.reshape(len(values), -1, vector.shape[1]), vector)
     return values.reshape(len(values))
 
 
 def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
-    """Return the interaction of `columns`, averaged over tables that cover it, and its variance; None if none does."""
+    """Return (interaction of `columns`, an array averaged over the tables that have them; its variance).
+
+    None if none does.
+    """
     total, worth, wanted = np.zeros(1), 0.0, set(columns)
     for table in tables:
         if wanted <= set(table.columns):
@@ -409,7 +434,10 @@ def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] 
 
 
 def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
-    """Return arrays (tables, entries): sums over `columns` of `values`, with axes `held`, centred along each axis."""
+    """Return an array (tables, entries): sums over `columns` of `values`, counts of tables, centred along each axis.
+
+    `held` are the names of the axes of `values` after the first.
+    """
     kept = [name for name in held if name in columns]
     found: Floats = values.sum(axis=tuple(1 + i for i, name in enumerate(held) if name not in columns))
     found = found.transpose([0, *(1 + kept.index(name) for name in columns)])
@@ -420,6 +448,6 @@ def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
 
 
 def _summed(table: Noisy, columns: Columns) -> float:
-    """Return 1 over the number of a table's cells that add up to one cell of the marginal over `columns`."""
+    """Return 1 over the number of a noisy table's cells that add up to one cell of its marginal over `columns`."""
     sizes = zip(table.values.shape, table.columns, strict=True)
     return 1.0 / math.prod(int(size) for size, name in sizes if name not in columns)

@@ -68,7 +68,7 @@ class Leaf:
     """Public size in records; infinite if unknown."""
 
     def merged(self, names: Sequence[str]) -> Columns:
-        """Return the columns among `names` that define strata and have several levels in this one."""
+        """Return a tuple of those columns among `names` that define strata and have several levels in this one."""
         return tuple(name for name in names if len(self.codes.get(name, ())) > 1)
 
 
@@ -89,11 +89,11 @@ class Tables:
     """Laws of numbers within bins, by column, where they are more than the schema's."""
 
     def law(self, column: str) -> Inside:
-        """Return the law of a numeric column's numbers within its bins."""
+        """Return the law by which the numbers of this numeric column lie within its bins."""
         return self.laws[column] if column in self.laws else declared(cast("Numeric", self.schema.column(column)))
 
     def sizes(self, leaf: Leaf) -> dict[str, int]:
-        """Return {column: number of levels that it has within the stratum `leaf`}."""
+        """Return a mapping from each column of the schema to the number of levels that it has in the stratum `leaf`."""
         inside = {name: len(codes) for name, codes in leaf.codes.items()}
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
@@ -150,7 +150,7 @@ def read_tables(
 
 
 def conditions(certificate: Certificate, *, tables: bool = True) -> tuple[str, ...]:
-    """Return sentences on assumptions of a certificate's intervals.
+    """Return a tuple of sentences on assumptions of a certificate's intervals.
 
     One if answers chose questions; of answers from `tables`, one if public shares state their survey's design error.
     """
@@ -160,7 +160,7 @@ def conditions(certificate: Certificate, *, tables: bool = True) -> tuple[str, .
 
 
 def of_tables(measurements: pa.Table) -> pa.Table:
-    """Return the rows of measurements that are cells of tables, without those of noisy sums."""
+    """Return the rows of an Arrow table of measurements that are cells of tables, without those of noisy sums."""
     if "sum" not in measurements.column_names:
         return measurements
     import pyarrow as pa
@@ -174,7 +174,10 @@ def of_tables(measurements: pa.Table) -> pa.Table:
 
 
 def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
-    """Yield each measured table: label of its stratum, columns, cells row-major, and noise standard deviation."""
+    """Yield (stratum's label, columns, cells as a flat array, noise's deviation) of each table of measurements.
+
+    `table` is the Arrow table of them; cells are row-major.
+    """
     table = of_tables(table)
     cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
     starts = np.flatnonzero(cells == 0)
@@ -201,7 +204,7 @@ def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
 
 
 def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
-    """Return the texts of a dictionary-encoded column at the row numbers `places`."""
+    """Return a list of the texts of a dictionary-encoded Arrow column at the row numbers `places`."""
     known: list[str] = []
     codes: list[NDArray[np.int64]] = []
     for chunk in column.chunks:
@@ -212,7 +215,7 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
 
 
 def strata_paths(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
-    """Yield a certificate's paths to all innermost strata, by schema, or by model() if nested.
+    """Yield the paths of a certificate's innermost strata: by schema, or by the model, which `model` loads, if nested.
 
     Unsupported if they overlap.
     """
@@ -237,7 +240,7 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
 
 
 def _public(certificate: Certificate) -> Mapping[str, float]:
-    """Return {label: declared size in records} of a certificate's strata, without those measured to be larger."""
+    """Return a mapping from a stratum's label to its declared number of records; none measured to be larger."""
     found = certificate.declared_and_measured
     size = next(
         (each.declared if each.declared is not None else each.measured for each in found if not each.stratum), 0
@@ -250,13 +253,13 @@ def _public(certificate: Certificate) -> Mapping[str, float]:
 
 
 def _larger(each: ComparisonStated) -> bool:
-    """True if `each`, a group's comparison, says measured larger than declared: beyond the margin, or in old words."""
+    """True if a group's comparison, `each`, says that it was measured larger than declared; older words count."""
     beyond = each.verdict == "differs" and each.measured > (each.declared or 0.0)
     return beyond or each.verdict in {"more", "far more"}
 
 
 def label_of(stratum: Stratum, certificate: Certificate) -> str:
-    """Return a stratum's label in the measurements; a merged one's is the name that the certificate gives it."""
+    """Return the label that a stratum has in the measurements: of a merged one, its name in the certificate."""
     if stratum.is_merge:
         levels = dict(stratum.items)
         for merge in certificate.strata.merged:
@@ -275,7 +278,7 @@ def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, varian
 
 
 def _cut(table: Noisy, leaf: Leaf) -> Noisy:
-    """Return the part of a table of everybody that counts the stratum `leaf`, without axes that are constant there."""
+    """Return the part of a noisy table of everybody that counts the stratum `leaf`, without axes constant there."""
     values = table.values
     for axis, name in enumerate(table.columns):
         if name in leaf.codes:
@@ -285,7 +288,7 @@ def _cut(table: Noisy, leaf: Leaf) -> Noisy:
 
 
 def _joined(tables: Sequence[Noisy]) -> list[Noisy]:
-    """Return one table for each set of columns: tables of the same columns are averaged by inverse variance."""
+    """Return a list of noisy tables, one a set of columns: those of equal columns averaged by inverse variance."""
     found: dict[frozenset[str], list[Noisy]] = {}
     for table in tables:
         found.setdefault(frozenset(table.columns), []).append(table)

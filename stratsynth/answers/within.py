@@ -22,7 +22,10 @@ POINTS = 64
 
 
 def ends(column: Numeric) -> Floats:
-    """Return an array (2, bins): the smallest and the largest number of each bin; of reals, the ends between bins."""
+    """Return an array (2, bins): smallest and largest number of each bin of a column.
+
+    Of reals, the ends between bins.
+    """
     low, top = np.array(column.extents, dtype=np.float64).T
     single = low == top
     if not column.integer:
@@ -32,19 +35,22 @@ def ends(column: Numeric) -> Floats:
 
 
 def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) -> Floats:
-    """Return the numbers below which these parts, 0 to 1, of the numbers drawn in these bins lie."""
+    """Return an array of numbers: those below which `parts`, 0 to 1, of a column's numbers in `bins` lie, by `law`.
+
+    Bins are codes; both arrays are broadcast.
+    """
     codes, shares = np.broadcast_arrays(np.asarray(bins, dtype=np.int64), np.asarray(parts, dtype=np.float64))
     return inside.numbers(column, codes.ravel(), shares.ravel(), law).reshape(codes.shape)
 
 
 def on_scale(column: Numeric, numbers: Floats) -> Floats:
-    """Return numbers on the scale on which the column's bins or shape are even."""
+    """Return an array of `numbers` on the scale on which a column's bins or shape are even, perhaps logarithmic."""
     if column.shape in LINEAR and column.spacing == EVEN:
         return numbers
     return np.asarray(np.copysign(np.log1p(np.abs(numbers) / column.transform_unit), numbers))
 
 
 def drawn(column: Numeric, law: Inside) -> Floats:
-    """Return an array (bins, POINTS): numbers at even places of each bin, as they are drawn."""
+    """Return an array (bins, POINTS): numbers at even places of each bin of a column, as they are drawn by `law`."""
     parts = (np.arange(POINTS) + 0.5) / POINTS
     return numbers_at(column, law, np.arange(len(column.extents))[:, None], parts[None, :])

@@ -107,7 +107,7 @@ def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
 
 
 def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
-    """Return the shares of `shares(by)` as public weights, with their citation."""
+    """Return the shares of groups by the columns `by`, those of `shares`, as public weights with their citation."""
     return Weights.public(shares(by), citation=CITATION)
 
 

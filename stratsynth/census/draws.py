@@ -19,7 +19,7 @@ _WORD = 2**64 - 1
 
 
 def keys(seed: int, start: int, rows: int) -> NDArray[np.uint64]:
-    """Return an array with the key of each of the rows from `start`: distinct for distinct rows of a seed."""
+    """Return an array, a key for each of so many rows from number `start` on: distinct for distinct rows of a seed."""
     origin = _mix_one(seed + _STEP)
     numbers = np.arange(rows, dtype=np.uint64) * np.uint64(_STEP)  # wraps modulo 2**64, as intended
     numbers += np.uint64((origin + start * _STEP) & _WORD)
@@ -27,13 +27,13 @@ def keys(seed: int, start: int, rows: int) -> NDArray[np.uint64]:
 
 
 def draws(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint32]:
-    """Return an array of uniform integers below 2**31, one for each key, independent of those of other names."""
+    """Return an array of uniform integers below 2**31, one for each key; those of different names are independent."""
     salt = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
     return (_mix(keys + np.uint64(salt)) >> np.uint64(64 - BITS)).astype(np.uint32)
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return `z`, overwritten by the finalizer of SplitMix64 (Steele, Lea and Flood 2014), one to one on 64 bits."""
+    """Return the array `z`, overwritten by SplitMix64's finalizer, one to one on 64 bits (Steele, Lea, Flood 2014)."""
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)

@@ -60,12 +60,15 @@ class ConditionalTable:
     """Value of an amount for each combination; empty for a drawn variable."""
 
     def combination(self, codes: Mapping[str, Codes]) -> Codes:
-        """Return, for each row, the number of its combination of the parents' codes."""
+        """Return an array with each row's combination of the parents' codes, a number; `codes` are arrays by column."""
         parts = [adds.take(codes[name]) for name, adds in self.parents.items()]
         return sum(parts[1:], start=parts[0]) if parts else np.zeros(1, np.intp)
 
     def draw(self, codes: Mapping[str, Codes], drawn: NDArray[np.uint32]) -> Codes:
-        """Return each row's code: how many thresholds, by its other `codes`, its 31-bit number in `drawn` reaches."""
+        """Return an array of each row's code: the number of thresholds that its 31-bit number in `drawn` reaches.
+
+        The thresholds depend on its other `codes`, arrays by column.
+        """
         at = self.combination(codes)
         found = np.zeros(len(drawn), np.uint8)
         for threshold in self.thresholds:
@@ -94,9 +97,10 @@ def tables() -> Mapping[str, ConditionalTable]:
 
 
 def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> ConditionalTable:
-    """Return the table of the variable with the levels `own`: the product of the factors in `keys`, its TOML section.
+    """Return the conditional table of a variable with the levels `own`: the product of the factors in `keys`.
 
-    It has the coarsest groups of the other columns' codes (`levels`) that all factors need.
+    These are its TOML section. The table has the coarsest groups of the other columns' codes that all factors need;
+    `levels` are the other columns' levels.
     """
     factors = [(dict(_groups(on, levels) for on in factor.get("on", ())), factor) for factor in keys["times"]]
     columns = list(dict.fromkeys(column for groups, _ in factors for column in groups))
@@ -123,12 +127,15 @@ def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, t
 
 
 def _along(columns: Sequence[str], column: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column's values as an array along its own axis among those of `columns`, for broadcasting."""
+    """Return `values`, one for each code of `column`, as an array along its axis among `columns`, to broadcast."""
     return values.reshape([-1 if c == column else 1 for c in columns])
 
 
 def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[int]]:
-    """Return (column that an `on` text names, the group number of each of its codes, by the `levels` of columns)."""
+    """Return (column, list of the group's number of each of its codes) that the text `on` of a factor describes.
+
+    `levels` are the columns' levels.
+    """
     column, _, said = on.partition(" ")
     if column in NUMBERS:
         starts = [int(start) for start in said.split()]
@@ -138,13 +145,16 @@ def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[i
 
 
 def _span(part: str, levels: Sequence[str]) -> list[str]:
-    """Return those of `levels` that a text `part` such as "1 2" or "18..20" lists."""
+    """Return the list of those of `levels` that a text `part`, such as "1 2" or "18..20", names."""
     ends = [word.partition("..") for word in part.split()]
     return [level for a, _, b in ends for level in levels[levels.index(a) : levels.index(b or a) + 1]]
 
 
 def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence[str]) -> NDArray[np.int64]:
-    """Return a factor's integer weights: an axis for each `on` (`sizes`), and one for the variable's `levels`."""
+    """Return a factor's array of integer weights: an axis for each of its columns, of `sizes` groups, then the levels.
+
+    The factor is a mapping from TOML, `levels` are the variable's own.
+    """
     lines = [words for line in factor["rows"].splitlines() if (words := line.partition("#")[0].split())]
     if ":" in lines[0][0]:
         named = [dict(word.split(":") for word in words) for words in lines]
@@ -159,7 +169,11 @@ def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence
 
 
 def _thresholds(weights: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Return 2**31 times cumulative weights over their total, rounded down, by level; and mask of totals above 0."""
+    """Return (array of 2**31 times cumulative weights over their total, rounded down; mask of totals above 0).
+
+    `weights` has a row for each combination and a column for each level; the result has a row for each level but the
+    last.
+    """
     sums = weights.cumsum(axis=1)
     total = np.maximum(sums[:, -1:], 1)
     whole, rest = np.zeros_like(sums[:, :-1]), sums[:, :-1]

@@ -41,7 +41,7 @@ ABSENT = {"WKHP": 0, "PINCP": -(2**31), "POVPIP": NUMBERS["POVPIP"] - 1}
 
 
 def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
-    """Return a frame of `rows` made-up people of `seed` and a year from number `start` on, as `census.make` does."""
+    """Return a frame of `rows` made-up people, from number `start` on, of a seed and year, as `census.make` does."""
     import pyarrow as pa
 
     from stratsynth.schema.codec import to_pandas
@@ -75,7 +75,7 @@ def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple
 
 
 def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
-    """Return codes by column of the people of these keys in a year, each variable drawn given those before it."""
+    """Return a mapping from column to codes of people of these keys in a year, each drawn given earlier ones."""
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
         draw = drawn(keys, name, year)
@@ -94,9 +94,9 @@ def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
 
 
 def _between(name: str, codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return ints, by the draws `drawn`, between the ends that a row's level of column `name`, "10-19", names.
+    """Return an array of integers between the ends that a row's level, such as "10-19", names, by the draws `drawn`.
 
-    `codes` are the rows' levels; the level "N" gives 0.
+    `codes` are the rows' levels of column `name`; the level "N" gives 0.
     """
     ends = [(0, 0) if level == "N" else _ends(level) for level in tables()[name].levels]
     low, high = np.array(ends).T
@@ -110,7 +110,10 @@ def _ends(level: str) -> tuple[int, int]:
 
 
 def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return amounts around medians: the drawn quantile, interpolated between those of `quantiles`, in thousandths."""
+    """Return an array of amounts: each row's `median` times a factor drawn from `quantiles`, in thousandths.
+
+    These are evenly spaced; `drawn` has a 31-bit number for each row.
+    """
     knots = np.array(quantiles, np.int64)
     place = drawn.astype(np.int64) * (len(quantiles) - 1)
     at, part = place >> BITS, place & ((1 << BITS) - 1)
@@ -122,9 +125,9 @@ def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArra
 def _income(
     codes: Mapping[str, Codes], pay: NDArray[np.int64], drawn: NDArray[np.uint32], extra: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Return income in dollars a year, `pay` plus other, by draws `drawn` and `extra`.
+    """Return an array of income in dollars a year: `pay` and other income, by the draws `drawn` and `extra`.
 
-    People whose age in `codes` is below 15 have `ABSENT`.
+    `codes` are arrays by column; people below 15 have `ABSENT`.
     """
     levels = schema().levels("ESR")
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
@@ -139,7 +142,10 @@ def _income(
 
 
 def _poverty(codes: Mapping[str, Codes], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return income in `codes` and of `others` in percent of the poverty threshold, up to 501, or `ABSENT`."""
+    """Return an array of family income, own in `codes` and that of `others`, in percent of the poverty threshold.
+
+    It is up to 501, or `ABSENT`.
+    """
     people = codes["NP"]  # the code is the number of people, and 0 for "N"
     together = np.maximum(np.where(codes["AGEP"] < 15, 0, codes["PINCP"]) + others, 0)
     percent = np.minimum(100 * together // _POVERTY.take(np.maximum(people - 1, 0)), 501)

@@ -26,7 +26,7 @@ _AGE = ("ETH", "AGE5", "AGE1")
 
 
 def frame(by: Sequence[str]) -> pd.DataFrame:
-    """Return the share of every cell of the crossing of `by` as a frame, the one of `stratsynth.census.shares`."""
+    """Return a frame of the columns `by` and `share`, a row for each cell of their crossing; see `census.shares`."""
     import pandas as pd
 
     if not is_texts(by) or not by or len(set(by)) < len(by):
@@ -59,7 +59,10 @@ def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
 
 
 def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
-    """Return conditional probabilities of variable `name` times 2**31: levels on the last axis, `have` before it."""
+    """Return an array of probabilities, times 2**31, of the levels of variable `name`, on its last axis.
+
+    An axis for each of the columns `have` comes before it.
+    """
     table = tables()[name]
     at = np.zeros([1] * len(have), np.intp)
     for column, adds in table.parents.items():
@@ -70,7 +73,7 @@ def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
 
 
 def _ages(joint: NDArray[Any], have: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
-    """Return (shares, column names) of `joint`, columns `have`, whose last two axes are merged into bins of AGEP."""
+    """Return (array, column names): `joint` over the columns `have`, its last two axes merged into bins of AGEP."""
     column = schema().column("AGEP")
     assert isinstance(column, Numeric)  # noqa: S101 - as schema.toml says
     fives, ones = joint.shape[-2:]

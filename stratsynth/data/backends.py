@@ -35,13 +35,13 @@ class Backend(Protocol):
         """Kinds of reads that its rows support, a subset of `tables`, `sums`, `columns` and `frame`."""
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the data's hash under `key`, which is never published: equal for equal content alone."""
+        """Return the data's hash, a text, under the secret bytes `key`: equal for equal content alone."""
 
     def counted_by(self, schema: Schema) -> Backend:
         """Return a backend of the same data that encodes rows by another schema; nothing is read."""
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Return the rows, which the driver asks for after its first charge; without `numbers` no sum may be asked."""
+        """Return the rows, which the driver asks for after its first charge; sums need `numbers` to be True."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Memory:
     reads = frozenset({"tables", "sums", "columns", "frame"})
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the hash of the source's content under `key`, as text."""
+        """Return the hash of the source's content, a text, under the secret bytes `key`."""
         if isinstance(self.source, SparkSource):  # a frame may yield other rows when it is read: see `SparkSource.read`
             return self.source.fingerprint(key, (*self.schema.names, *self.schema.beside))
         return fingerprint(self.source, key)
@@ -65,12 +65,12 @@ class Memory:
         return replace(self, schema=schema)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read and encode all rows, and return them; without `numbers` no sum may be asked."""
+        """Read and encode all rows, and return them in memory; sums need `numbers` to be True."""
         return load_rows(self.schema, self.source, numbers=numbers)
 
 
 def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
-    """Return `Stream` on `source` if the data are declared larger than MOST_BYTES and can be streamed; else `Memory`.
+    """Return a backend on `source`: `Stream` if the data are declared larger than MOST_BYTES and it can, else `Memory`.
 
     Public facts alone decide: the declared size and the schema. The rows, their number and the size of the file do not.
     """
@@ -80,7 +80,7 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
-    """Return `engine`; for "auto" "stream" if `declared_size` is large and the unit is a record, else "memory"."""
+    """Return `engine`; for "auto" "stream" if the declared size is large and the unit a record, else "memory"."""
     check_engine(engine)
     if engine != "auto":
         return engine
@@ -100,7 +100,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of the named engine, or of "auto", on the rows of `source`, in a schema.
+    """Return the backend of the named engine, or of "auto" by declared size, on the rows of `source`, in a schema.
 
     Unsupported if this engine does not read such a source, or no order of its rows serves the schema's unit.
     """

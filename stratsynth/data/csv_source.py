@@ -31,12 +31,12 @@ class CsvSource(FileSource):
             return tuple(csvlines.header(self._unpacked(file)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns of every record, as text, null where a field is empty."""
+        """Return an Arrow table of these columns of every record, as text, null where a field is empty."""
         texts = pa.schema([(name, pa.string()) for name in columns])
         return pa.concat_tables([texts.empty_table(), *self.batches(columns)])
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield a table of these columns of the records, one for each block of the file."""
+        """Yield an Arrow table of these columns, as text, for each block of the file, in order."""
         with self.open() as packed:
             file = self._unpacked(packed)
             names = csvlines.header(file)
@@ -58,7 +58,7 @@ class CsvSource(FileSource):
             return csvlines.left_out(file, len(csvlines.header(file)))
 
     def _unpacked(self, file: IO[bytes]) -> IO[bytes]:
-        """Return the file, decompressed if its name ends in .gz or it begins with gzip's two bytes, as no text does."""
+        """Return the open file as it is, or decompressed if its name ends in .gz or it begins with gzip's two bytes."""
         packed = file.read(2) == b"\x1f\x8b" or self.path.name.lower().endswith(".gz")
         file.seek(0)
         return cast("IO[bytes]", gzip.open(file)) if packed else file

@@ -49,7 +49,7 @@ class LeftOut:
 
 
 def header(file: IO[bytes]) -> list[str]:
-    """Return the column names in the first line that is not blank; `file` is left at the line after it.
+    """Return the list of column names in the file's first line that is not blank; `file` is left at the line after it.
 
     Raises:
         UsageError: A first line that is no record, in words that quote nothing of it.
@@ -65,7 +65,7 @@ def header(file: IO[bytes]) -> list[str]:
 
 
 def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
-    """Yield, for each block of lines of `file`, of `width` fields, a list: an array of texts a place `wanted`."""
+    """Yield a list for each block of `file`: an Arrow array of texts for each of the fields `wanted`, of `width`."""
     for block in _blocks(file):
         yield _parse(block, width, wanted)[0]
 
@@ -77,7 +77,7 @@ def left_out(file: IO[bytes], width: int) -> LeftOut:
 
 
 def fields(line: bytes) -> list[bytes] | None:
-    """Return the fields of one line; None if its quotes do not close or it is longer than MAX_LINE.
+    """Return the list of fields of one line, bytes; None if its quotes do not close or it is longer than MAX_LINE.
 
     Without a quote, fields are the bytes between commas; else the strict reader of `csv` decides.
     """
@@ -93,7 +93,7 @@ def fields(line: bytes) -> list[bytes] | None:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the file in blocks of whole lines, each ending in a newline; an overlong line as an overlong part of it."""
+    """Yield an open file's bytes in blocks of whole lines that end in newlines, overlong ones cut to overlong parts."""
     begun = b""  # a line whose end has not come yet
     while block := file.read(BLOCK):
         cut = block.rfind(b"\n") + 1
@@ -145,7 +145,7 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Arr
 
 
 def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.Array:
-    """Return the bytes of `data` from each of `begins` up to the corresponding one of `ends`, as a binary array."""
+    """Return a binary Arrow array: the bytes of `data` from each of the places `begins` up to its entry of `ends`."""
     lengths = ends - begins
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     where = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
@@ -154,6 +154,6 @@ def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.A
 
 
 def _text(column: pa.Array) -> pa.Array:
-    """Return the binary array `column` as text, null where a field is empty or not UTF-8."""
+    """Return the binary Arrow array `column` as an array of texts, null where a field is empty or not UTF-8."""
     column = pc.if_else(pc.equal(pc.binary_length(column), 0), None, column)
     return decoded(column, pa.string())

@@ -89,7 +89,7 @@ class Draft:
 
 
 def drafted(source: Source, data: Any = None) -> Draft:
-    """INTERNAL. Read every row of a table, and return a draft of its schema.
+    """INTERNAL. Read every row of the table `source`, and return a Draft of its schema, with notes for its reviewer.
 
     `data` is the frame that the source was opened on, whose kind the schema names; None where there is none.
 
@@ -129,7 +129,7 @@ def _is_decimal(kind: pa.DataType | str) -> bool:
 
 
 def _texts(source: Source) -> dict[str, str]:
-    """Return {column: "text"} of the columns that `source` declares as text, which is drawn as text; {} for CSV."""
+    """Return a mapping from column to "text" for those that `source` declares as text, drawn as text; {} for CSV."""
     declared = source.types()
     if declared is None:
         return {}
@@ -142,7 +142,7 @@ def draft(source: Source) -> str:
 
 
 def draft_schema(data: Any) -> Schema:
-    """INTERNAL. Return the draft schema of some data, with a DraftWarning that has the notes for its reviewer."""
+    """INTERNAL. Return the draft schema of some data (path, frame, table); its notes come as a DraftWarning."""
     found = drafted(open_source(data), data)
     if said := found.warnings():
         warnings.warn("INTERNAL draft:\n" + "\n".join(f"- {one}" for one in said), DraftWarning, stacklevel=3)
@@ -300,7 +300,10 @@ def check(schema: Schema, source: Source) -> Check:
 
 
 def _people(schema: Schema, table: pa.Table) -> list[str]:
-    """Return sentences on columns of `table` that look like people with several rows; [] if the schema has a unit."""
+    """Return a list of sentences on columns of the Arrow `table` that look like people with several rows.
+
+    [] for a unit.
+    """
     if schema.most_rows > 1:
         return []
     named = [name for name in schema.names if named_as_people(name)]
@@ -308,7 +311,10 @@ def _people(schema: Schema, table: pa.Table) -> list[str]:
 
 
 def _heavy(schema: Schema, table: pa.Table) -> list[str]:
-    """Return a sentence for columns one of whose bins holds most of the money."""
+    """Return a list of sentences, one for the columns of the Arrow `table` one of whose bins holds most of the money.
+
+    Columns with equal words share a sentence.
+    """
     found = []
     for name, column in schema.columns.items():
         if isinstance(column, Numeric):
@@ -319,7 +325,7 @@ def _heavy(schema: Schema, table: pa.Table) -> list[str]:
 
 
 def refuse_release_folder(path: str | Path) -> None:
-    """Refuse a path inside a release folder: UsageError when it or a folder above holds a certificate."""
+    """Refuse a path in a release folder: UsageError if it, or a folder above, holds a certificate."""
     place = Path(path).resolve()
     for folder in (place, *place.parents):
         if (folder / "certificate.json").exists():

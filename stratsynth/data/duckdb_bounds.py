@@ -35,7 +35,7 @@ _REPLACED = {"regexp_replace", "replace"}
 
 
 def cut(columns: Mapping[str, str]) -> str:
-    """Return the list of a SELECT: all columns, by name and type, null where a value has more than LONGEST bytes."""
+    """Return SQL, the list of a SELECT: the columns (name -> type), null where a value has more than LONGEST bytes."""
     return ", ".join(_cut(name, kind) for name, kind in columns.items())
 
 
@@ -98,7 +98,7 @@ def _literal(part: Mapping[str, Any]) -> str | None:
 
 
 def _children(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the parsed expressions directly below the parsed `tree`, a dict or list, under any key; types are none."""
+    """Yield the parsed expressions, dicts, directly below the parsed `tree`, a dict or list; types are left out."""
     inner = tree.values() if isinstance(tree, dict) else tree
     for value in inner:
         if isinstance(value, dict) and "class" in value:

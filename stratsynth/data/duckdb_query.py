@@ -61,7 +61,7 @@ class Chosen:
 
 
 def quoted(*names: str) -> str:
-    """Return names joined by dots, each in double quotes, whatever characters it has."""
+    """Return text: names joined by dots, each in double quotes, whatever characters it has."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
@@ -71,7 +71,7 @@ def select(what: str, source: str) -> str:
 
 
 def chosen_table(connection: Any, name: str) -> Chosen:
-    """Return a `Chosen` of a connection: the quoted name of the table `name`, also schema.name, SELECT of all of it.
+    """Return a `Chosen` of a connection for the table `name` or schema.name: quoted name, SELECT of all of it.
 
     Raises:
         UsageError: No such table; a view; or one in several schemas.
@@ -134,7 +134,7 @@ def _parsed(connection: Any, query: str) -> dict[str, Any]:
 
 
 def _columns(connection: Any, schema: str, table: str) -> dict[str, str]:
-    """Return {column: type} of a table in a connection's schema, in order; UsageError for a computed column."""
+    """Return a mapping, in order, from column to type of a table in a connection's schema; refuse computed columns."""
     found = connection.execute(
         "SELECT column_name, data_type, is_generated FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
         "AND database_name = current_database() ORDER BY column_index", [schema, table]
@@ -149,7 +149,7 @@ def _columns(connection: Any, schema: str, table: str) -> dict[str, str]:
 
 
 def _database(connection: Any) -> str:
-    """Return the connection's name of its database, which DuckDB derives from the file's name."""
+    """Return the name that a connection has for its database, which DuckDB derives from the file's name."""
     [(name,)] = connection.execute("SELECT current_database()").fetchall()
     return str(name)
 
@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table of a connection in the SELECT `node`; refuse all but columns."""
+    """Return (schema, name, alias) of the one table of a connection that a parsed SELECT `node` reads; or refuse it."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"
@@ -209,7 +209,7 @@ def _check_expression(connection: Any, expression: Any, columns: Mapping[str, st
 
 
 def _parts(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield every expression in the parsed `tree`, itself first: each is a dict with a `class`."""
+    """Yield every expression in the parsed `tree`, itself first: each is a dict with a key `class`."""
     if isinstance(tree, dict):
         if "class" in tree:
             yield tree
@@ -241,7 +241,7 @@ def refuse_macros(connection: Any) -> None:
 
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
-    """Return the parsed `condition` cast to a truth value by a connection, as a parse tree; it may fail on a row."""
+    """Return a parse tree: the parsed `condition` cast to a truth value by a connection; it may fail on a row."""
     cast = _parsed(connection, "SELECT CAST(x AS BOOLEAN)")["select_list"][0]
     return {**cast, "child": condition}
 

@@ -78,7 +78,7 @@ class DuckDBSource(FileSource):
             return connection.sql(chosen.select).limit(0).to_arrow_table().schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns, rows in any order; Unsupported if they take more than MOST_BYTES."""
+        """Return an Arrow table of these columns, rows in any order; Unsupported if larger than MOST_BYTES."""
         import pyarrow as pa
 
         wanted = self.types()
@@ -95,7 +95,7 @@ class DuckDBSource(FileSource):
         return pa.concat_tables(parts)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns, up to BATCH rows each, in any order."""
+        """Yield Arrow tables of these columns, up to BATCH rows each, in any order."""
         import pyarrow as pa
 
         with self.connected() as (connection, chosen):
@@ -136,7 +136,7 @@ class DuckDBSource(FileSource):
     def _summed(
         self, file: IO[bytes], value: Callable[[str, str], str], row: str, parts: Sequence[str]
     ) -> Iterator[bytes]:
-        """Yield names, number of rows, sums of `file` as bytes: SQL `value` of a column, `row` of these, `parts`."""
+        """Yield names, number of rows, sums of `file` as bytes; `value` makes a column's SQL, `row`, `parts` use it."""
 
         def sums(memory: int) -> bytes:
             with self._open(file, memory) as (connection, chosen):
@@ -193,7 +193,7 @@ class DuckDBSource(FileSource):
         refuse_unwritten(self.path)
 
     def _settle(self, connection: Any, failed: type[Exception]) -> None:
-        """Apply the last settings to a connection; Unsupported if they do not hold; `failed` is DuckDB's own error."""
+        """Apply the last settings to a connection; Unsupported unless they hold; `failed` is DuckDB's error class."""
         with suppress(failed):
             for statement in _LAST:
                 connection.execute(statement)
@@ -201,7 +201,7 @@ class DuckDBSource(FileSource):
             raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
-        """Return the `Chosen` table or checked query of a connection; `failed` is DuckDB's error, never quoted."""
+        """Return the `Chosen` table or checked query of a connection; `failed`, DuckDB's error class, is not quoted."""
         if self.query is None:
             return chosen_table(connection, str(self.table))
         chosen = chosen_query(connection, self.query)
@@ -213,7 +213,7 @@ class DuckDBSource(FileSource):
 
 
 def _value(column: str, kind: str) -> str:
-    """Return SQL text of part of a row's hash for a `column` of type `kind`: no two values, no two rows are alike."""
+    """Return SQL text for a row's hash: the part of the quoted `column` of type `kind`; no two rows are alike in it."""
     text = f"CAST({column} AS VARCHAR)"
     length, whole = (f"octet_length({column})", column) if kind == "BLOB" else (f"strlen({text})", text)
     short = f"WHEN {length} < 1000 THEN concat(strlen({text}), ':', {text})"
@@ -267,7 +267,7 @@ def library() -> Any:
 
 
 def refuse_unwritten(path: Path) -> None:
-    """Refuse a database file `path` with a write-ahead log beside it: its changes are in no fingerprint."""
+    """Refuse the path of a database with a write-ahead log beside it: its changes are in no fingerprint."""
     path = path.resolve()  # behind a link, the changes lie beside the file itself
     log = path.with_name(f"{path.name}.wal")
     if log.exists():

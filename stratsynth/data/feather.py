@@ -28,13 +28,13 @@ class FeatherSource(FileSource):
             return self._reader(file).schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns of every row, in the file's order."""
+        """Return an Arrow table of these columns of every row, in the file's order."""
         places = locate(columns, self.columns())
         with self.open() as file:
             return _sound(self._reader(file, sorted(places)).read_all().select(list(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns, each of one record batch or a part of one, up to BATCH rows."""
+        """Yield Arrow tables of these columns, each of one record batch or a part of one, up to BATCH rows."""
         places = locate(columns, self.columns())
         with self.open() as file:
             for batch in _record_batches(self._reader(file, sorted(places))):
@@ -50,7 +50,7 @@ class FeatherSource(FileSource):
 
 
 def _sound(table: pa.Table) -> pa.Table:
-    """Return `table` itself after full validation; pyarrow's error if it is invalid."""
+    """Return the Arrow `table` itself after full validation; pyarrow's error if it is invalid."""
     table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
     return table
 

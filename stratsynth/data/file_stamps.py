@@ -28,7 +28,7 @@ class StampedFiles:
     """Fingerprint of each file, by key and stamp."""
 
     def note(self, key: bytes, file: IO[bytes], mark: str) -> None:
-        """Record, under `key`, that `mark` is the fingerprint of this open file."""
+        """Record, under the bytes `key`, that the text `mark` is the fingerprint of this open file."""
         self._marks.setdefault(key, {})[stamp(file)] = mark
 
     @contextmanager
@@ -48,7 +48,7 @@ class StampedFiles:
 
 
 def changed(path: Path) -> LedgerError:
-    """Return (not raise) a LedgerError: the file `path` is not the one that the account was opened for."""
+    """Return (not raise) a LedgerError that says: the file `path` is not the one that the account was opened for."""
     return LedgerError(
         f"ledger: {path} was changed or replaced while it was read. What was charged stands; put the file back as it "
         "was and run the same again: nothing is charged twice."
@@ -56,6 +56,6 @@ def changed(path: Path) -> LedgerError:
 
 
 def stamp(file: IO[bytes]) -> Stamp:
-    """Return an open file's device, inode, size and times of change: equal only for the same, unchanged file."""
+    """Return a tuple: an open file's device, inode, size, times of change; equal only for the same, unchanged file."""
     found = os.fstat(file.fileno())
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -44,7 +44,7 @@ def fingerprint(source: Source, key: bytes) -> str:
 
 
 def has_copy(private: Backend, others: Iterable[Source]) -> bool:
-    """True if one of `others` has exactly the private table's content, compared under a key that is discarded."""
+    """True if one of `others`, sources, has just the content of the backend `private`; its key is discarded."""
     key = SystemEntropy().read(KEY_BYTES)
     mine = private.fingerprint(key)
     return any(fingerprint(source, key) == mine for source in others)
@@ -59,7 +59,7 @@ def size(source: Source) -> int | None:
 
 
 def keyed(key: bytes, pieces: Iterator[bytes | memoryview]) -> str:
-    """Return the HMAC-SHA256 under `key` of the byte pieces, one after another, as hexadecimal text."""
+    """Return the HMAC-SHA256 under `key` of the pieces of bytes, one after another, as hexadecimal text."""
     state = hmac.new(key, digestmod=hashlib.sha256)
     for piece in pieces:
         state.update(piece)

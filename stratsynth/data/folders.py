@@ -71,13 +71,13 @@ class FolderSource(Source):
         return pa.schema(fields)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns of every row, file after file."""
+        """Return an Arrow table of these columns of every row, file after file."""
         locate(columns, self.columns())
         tables = [with_partitions(part.read(own), name, columns) for name, part, own in self.wanted(columns)]
         return pa.concat_tables(tables, promote_options="permissive")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns, batch by batch and file after file."""
+        """Yield Arrow tables of these columns, batch by batch and file after file."""
         locate(columns, self.columns())
         for name, part, own in self.wanted(columns):
             for batch in part.batches(own):
@@ -88,7 +88,7 @@ class FolderSource(Source):
         return sum(part.parts_to_read() for part in self.parts().values())
 
     def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
-        """Yield, for each file: its path, its source, the columns read from it and not taken from its path."""
+        """Yield (path, source, columns to read) for each file; columns that its path gives are left out."""
         for name, part in self.parts().items():
             keys = _partitions(name)
             own = [column for column in columns if column not in keys]
@@ -115,7 +115,7 @@ class FolderSource(Source):
 
 
 def _partitions(name: str) -> dict[str, str | None]:
-    """Return {partition column: value, None for null} of the `name=value` folders in a file's path, `name`."""
+    """Return a mapping from partition column to value, None for null, by `name=value` folders in the path `name`."""
     found: dict[str, str | None] = {}
     for part in PurePosixPath(name).parts[:-1]:
         key, equals, value = part.partition("=")
@@ -125,7 +125,7 @@ def _partitions(name: str) -> dict[str, str | None]:
 
 
 def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
-    """Return the rows of `table`, a file's, with partition columns of its path `name`, in the order of `columns`."""
+    """Return `columns` of `table`, a file's rows, and of its path `name`, in the order of `columns`."""
     keys = _partitions(name)
     for column in columns:
         if column in keys:
@@ -136,7 +136,7 @@ def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Ta
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:
-    """Return the names common to all files, in the first one's order; a name twice in any file is twice there."""
+    """Return the names common to all lists of `names`, in the first one's order; a name twice in any is twice there."""
     return [
         name
         for name in dict.fromkeys(names[0])
@@ -146,7 +146,7 @@ def _common(names: Sequence[Sequence[str]]) -> list[str]:
 
 
 def unreadable(kind: pa.DataType) -> bool:
-    """True for an Arrow type `kind` that does not hold single values."""
+    """True for an Arrow type `kind` that does not hold single values, such as a list."""
     try:
         check_type("", kind)
     except SchemaError:

@@ -23,7 +23,7 @@ from stratsynth.schema.values import seconds, spelt
 
 
 def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
-    """Return the Arrow type that a column of pandas type `kind` is read as; an opaque one if it is unreadable.
+    """Return the Arrow type that a column of the pandas dtype `kind` is read as; an opaque one if it is unreadable.
 
     The type of a category is that of its categories.
     """
@@ -44,7 +44,7 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
 
 
 def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. Types of a frame's columns for drafts, by name: "int64" (whole), "ordered", "any" (objects)."""
+    """INTERNAL. Types of a frame's columns, for drafts, by name: "int64" (whole), "ordered", "any" (objects)."""
     found: dict[str, str] = {}
     for name, kind in frame.dtypes.items():
         if isinstance(kind, pd.CategoricalDtype):
@@ -79,7 +79,7 @@ def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
 
 
 def _is_number(kind: Any) -> bool:
-    """True if a dtype `kind` is of numpy numbers up to 64 bits, or pandas' numbers with nulls."""
+    """True if the pandas dtype `kind` is of numpy numbers up to 64 bits, or pandas' numbers with nulls."""
     if isinstance(kind, np.dtype):
         return kind.kind in "iuf" and kind.itemsize <= 8
     return kind.name in _MASKED
@@ -95,7 +95,7 @@ def _canonical(kind: pa.DataType) -> pa.DataType:
 
 
 def _objects(values: np.ndarray[Any, Any]) -> pa.Array:
-    """Return the objects `values` as an Arrow array of texts, each by its exact class; null stays null."""
+    """Return an array of objects, `values`, as an Arrow array of texts, each by its exact class; null stays null."""
     if {type(value) for value in values} <= _TEXTS:
         try:
             return pa.array(values, pa.string(), from_pandas=True)
@@ -109,7 +109,7 @@ _TEXTS = {str, float, type(None), type(pd.NA), type(pd.NaT)}
 
 
 def _text(value: object) -> str | None:
-    """Return the text of a value of a known class; None for null, other classes and text that is not Unicode."""
+    """Return an object as text if its class is known; None for null, other classes, and text that is not Unicode."""
     spell = _SPELT.get(type(value))
     try:
         return None if spell is None else spell(value)
@@ -118,7 +118,7 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: Any) -> str | None:
-    """Return a whole or real number `value` as the text of a float; None for NaN."""
+    """Return a whole or real number `value` of any class as the text of a float; None for NaN."""
     number = float(value)
     return spelt(number) if number == number else None  # noqa: PLR0124 - NaN
 
@@ -136,7 +136,7 @@ _ZONES = {dt.timezone.__module__, ZoneInfo.__module__, "pytz", "dateutil"}
 
 
 def _shortest(text: str) -> str:
-    """Return the text of a moment without trailing zeros of a fraction, and without midnight, as of dates."""
+    """Return the `text` of a moment without trailing zeros of its fraction, and without midnight, as of a date."""
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return text.removesuffix(" 00:00:00")
 

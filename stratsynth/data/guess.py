@@ -68,7 +68,10 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
 
 
 def _guess(name: str, data: pa.ChunkedArray, texts: dict[str, int], own_type: str | None) -> Guess:
-    """Return a draft of column `name` by values `data`, different `texts` with numbers of rows, its `own_type`."""
+    """Return a draft of column `name`, with notes: `data` are its values, `texts` their texts with numbers of rows.
+
+    `own_type` is its type by the table itself, None if that says no more.
+    """
     missing = bool(data.null_count)
     if pa.types.is_dictionary(data.type):
         return Guess(_category(data, texts, missing=missing, ordered=own_type == "ordered" or data.type.ordered))
@@ -85,7 +88,10 @@ def _guess(name: str, data: pa.ChunkedArray, texts: dict[str, int], own_type: st
 
 
 def _commas(texts: Mapping[str, int]) -> str:
-    """Return the reason that texts are no numbers where all but one are with other commas; empty if they are not."""
+    """Return the end of a refusal, words on commas in numbers, if all `texts` but one that are no numbers have them.
+
+    Texts map to numbers of rows; "" if they have none.
+    """
     others = [text for text in texts if number(text) is None]
     for form, words in (
         (_GROUPED, "commas between their thousands; write 1234"),
@@ -100,9 +106,10 @@ def _commas(texts: Mapping[str, int]) -> str:
 def _numbers_or_levels(
     name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
 ) -> Guess:
-    """Return a draft of column `name`, types `kind`, `own_type`: numeric for reals and many integers, or categorical.
+    """Return a draft of column `name`, with notes: numeric for reals and many integers, else categorical.
 
-    `texts` are the column's different texts with their numbers of rows; `missing` tells if some row has no value.
+    `kind` is the Arrow type, `own_type` the table's own. `texts` are the column's different texts with their numbers of
+    rows; `missing` tells if some row has no value.
     """
     numbers = {text: value for text in texts if (value := number(text)) is not None}
     infinite = tuple(word for word in INFINITE if word in texts and numbers)
@@ -139,13 +146,19 @@ def _numbers_or_levels(
 
 
 def _decimals(numbers: Mapping[str, float]) -> int | None:
-    """Return the largest number of decimals in these texts; None if above MOST_DIGITS or if there are no numbers."""
+    """Return the largest number of decimals in texts of numbers (text -> number).
+
+    None if above MOST_DIGITS or for none.
+    """
     found = {len(text.partition(".")[2].rstrip("0")) for text in numbers if "e" not in text.lower()}
     return max(found) if found and max(found) <= MOST_DIGITS else None
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
-    """Return a draft of a category, some `missing` or not: levels of `data` in order if `ordered`, else in `texts`."""
+    """Return a draft of a categorical column for `data`, a dictionary-encoded Arrow column: its levels in order.
+
+    If not `ordered`, levels are those in `texts` (with numbers of rows); `missing`: some row has no value.
+    """
     declared = list(dict.fromkeys(text for chunk in data.chunks for text in spellings.texts(chunk.dictionary)))
     _refuse_many(dict.fromkeys(declared, 1))
     spelt = {text: number(text) for text in declared}
@@ -164,9 +177,10 @@ def _refuse_many(texts: Mapping[str, int]) -> None:
 def _refuse_identifier(
     name: str, texts: Mapping[str, int], numbers: Mapping[str, float], *, quantities: bool, whole: bool
 ) -> None:
-    """Refuse, with a SchemaError, a column whose `texts` identify people, or are names or free text.
+    """Refuse, with a SchemaError, a column called `name` whose values identify people, or are names or free text.
 
-    `quantities` tells if the column is stored as numbers, `whole` if these are whole.
+    `texts` have numbers of rows, `numbers` those that spell one. `quantities` tells if the column is stored as numbers,
+    `whole` if these are whole.
     """
     rows, different = sum(texts.values()), len(texts)
     unit = f"if it tells people apart, write {unit_line(name, max(texts.values()))}"
@@ -193,7 +207,10 @@ def _refuse_identifier(
 
 
 def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
-    """Return the `dtype` of drawn values, "int64", "float64", "string", by `kind`, `own_type`, texts, `whole`."""
+    """Return the `dtype` of drawn values, "int64", "float64" or "string", for a column of Arrow type `kind`.
+
+    `own_type` is the table's own, `texts` have numbers of rows; `whole`: all spell numbers.
+    """
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or own_type == "decimal":

@@ -64,7 +64,10 @@ Counts = Mapping[float, int]
 
 
 def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return (keyword arguments of `Numeric`, notes for its reviewer) for numbers with `counts`, `whole` or real."""
+    """Return (keyword arguments of `Numeric`, notes for its reviewer) for a column of numbers.
+
+    `counts` maps numbers to rows; `whole`: they are integers.
+    """
     notes: list[str] = []
     codes = set(_codes(counts)) if whole else set()
     rest = {value: count for value, count in counts.items() if value not in codes}
@@ -109,10 +112,11 @@ def _heaped(counts: Counts) -> Iterator[str]:
 
 
 def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], list[str]]:
-    """Return further arguments of `Numeric`, and notes, for the numbers besides spikes: bins by how they are spread.
+    """Return (further arguments of `Numeric`, notes) for a column of arguments `keys`: bins that suit skewed numbers.
 
-    Bounds far above the usual size make bins of equal width on a logarithmic scale, which give nothing away but the
-    bounds and the first digit of a size. Quantiles of the data are the last resort.
+    `counts` maps numbers, without spikes, to rows. Bounds far above the usual size make bins of equal width on a
+    logarithmic scale, which give nothing away but the bounds and the first digit of a size. Quantiles of the data are
+    the last resort.
     """
     lower, upper, whole = keys["lower"], keys["upper"], keys["integer"]
     share = _fullest(Numeric(**keys), counts)
@@ -133,7 +137,7 @@ def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], li
 
 
 def _is_smooth(counts: Sequence[int]) -> bool:
-    """Return True if the counts of neighbouring numbers are about equal, as those of ages are and of hours are not."""
+    """True if the counts of neighbouring numbers, in order, are about equal, as those of ages and not of hours."""
     near = list(zip(counts, counts[1:], counts[2:], strict=False))
     apart = sum(abs(here - (before + after) / 2) for before, here, after in near)
     chance = sum(math.sqrt(before + here + after) for before, here, after in near) * 2 * math.sqrt(1 / math.pi)
@@ -141,7 +145,7 @@ def _is_smooth(counts: Sequence[int]) -> bool:
 
 
 def looks_coded(counts: Counts) -> bool:
-    """True if numbers (`counts`: rows by number) look like codes: some hundred, far apart, no common step or zero.
+    """True if the numbers of `counts` (number -> rows) look like codes: some hundred, far apart, no common step.
 
     Amounts have a zero, or a step such as 1,000, or lie densely where most people are.
     """
@@ -156,7 +160,10 @@ def looks_coded(counts: Counts) -> bool:
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
-    """Return a dict of more arguments of `Numeric`, beside `keys`, for numbers of `digits` decimals; few get bins."""
+    """Return a dict of arguments of `Numeric` to add to `keys`, for numbers of `digits` decimals.
+
+    Few numbers get a bin each.
+    """
     first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
     if last - first >= MANY_VALUES or keys.keys() & {"edges", "spacing"}:
         return {"digits": digits}
@@ -165,7 +172,10 @@ def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
 
 
 def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
-    """Return {"bins": n}, bins from `lower` to `upper` at most 1/5 sd of `counts` wide, n <= 60; {} for n <= 20."""
+    """Return {"bins": n} for a column from `lower` to `upper`: bins at most 1/5 standard deviation wide, n <= 60.
+
+    The deviation is that of `counts` (number -> rows); {} for n <= 20.
+    """
     rows = sum(counts.values())
     mean = math.fsum(value / rows * count for value, count in counts.items())
     square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
@@ -175,7 +185,10 @@ def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
-    """Return (lower, upper): `least`, `most` rounded outward to half the power of ten between; `whole`: to 1."""
+    """Return (lower, upper): `least` and `most` rounded outward to half the power of ten between them.
+
+    `whole`: to integers at least.
+    """
     low, high = Decimal(least), Decimal(most)
     step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
     step = max(step, Decimal(1)) if whole else step
@@ -187,7 +200,7 @@ def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, fl
 
 
 def _codes(counts: Counts) -> Iterator[float]:
-    """Yield numbers of `counts` at the ends that look like codes: 9s, 8s, 7s far above all others, or negatives."""
+    """Yield the numbers of `counts` (number -> rows) at the ends that look like codes: 9s, 8s, 7s, or negatives."""
     seen = sorted(counts)
     for _ in range(CODES):
         if len(seen) <= MANY_VALUES // 2:
@@ -203,7 +216,7 @@ def _codes(counts: Counts) -> Iterator[float]:
 
 
 def _fullest(column: Numeric, counts: Counts) -> float:
-    """Return the share, 0 to 1, of the numbers of `counts` that lie in the column's fullest bin."""
+    """Return the share, 0 to 1, of the numbers of `counts` (number -> rows) that lie in the column's fullest bin."""
     bins: dict[int, int] = {}
     for value, count in counts.items():
         place = bisect_right(column.breaks, value)
@@ -212,7 +225,10 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Return ends of bins from `lower` to `upper`, `whole` or not: rounded quantiles of `counts`, powers of ten."""
+    """Return a tuple of ends of bins from `lower` to `upper`: rounded quantiles of `counts`, powers of ten.
+
+    `counts` maps numbers to rows; `whole`: they are integers.
+    """
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
@@ -222,14 +238,14 @@ def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[
 
 
 def _ladder(lower: float, upper: float) -> Iterator[float]:
-    """Yield powers of ten, of both signs, from `lower` to `upper`'s size: finer bins would add noise to means."""
+    """Yield powers of ten, of both signs, up to the size of `lower` and `upper`: finer bins add noise to means."""
     most = math.floor(math.log10(max(abs(lower), abs(upper))))
     for power in range(most - 8, most + 1):
         yield from (10.0**power, -(10.0**power))
 
 
 def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:
-    """Return the least value in `ordered`, (value, rows), that a share `q` of rows is up to.
+    """Return the least value in `ordered`, a list of (value, rows), that at least a share `q` of rows is up to.
 
     With `size`, absolute values count in place of the values.
     """

@@ -32,7 +32,10 @@ def named_as_people(name: str) -> bool:
 
 
 def person_note(name: str, texts: Mapping[str, int]) -> str | None:
-    """Return a note if column `name` (rows by text) looks like an identifier with several rows each; else None."""
+    """Return a note if column `name` (`texts`: text -> rows) looks like an identifier with several rows each.
+
+    Else None.
+    """
     rows, different = sum(texts.values()), len(texts)
     if not named_as_people(name) or different < ENOUGH or rows < REPEATED * different:
         return None
@@ -49,7 +52,10 @@ def unit_line(name: str, rows: int) -> str:
 
 
 def place_note(name: str, texts: Mapping[str, int]) -> str | None:
-    """Return a note on column `name` (rows by text) of nearly as many codes as rows; None for amounts or fewer."""
+    """Return a note on column `name` (`texts`: text -> rows) if it has nearly as many codes as rows.
+
+    None for amounts, or fewer.
+    """
     rows, different = sum(texts.values()), len(texts)
     if rows < 50 or different <= 0.5 * rows:
         return None
@@ -65,6 +71,9 @@ def place_note(name: str, texts: Mapping[str, int]) -> str | None:
 
 
 def repeats(columns: Iterable[tuple[str, Mapping[str, int]]]) -> list[str]:
-    """Return a sentence on each column of a schema without a unit that looks like an identifier with repeats."""
+    """Return a list of sentences, one for each column that looks like an identifier with repeats.
+
+    `columns` are pairs (name, text -> rows), of a schema without a unit.
+    """
     notes = ((name, person_note(name, texts)) for name, texts in columns)
     return [f"column {name!r}: {note}" for name, note in notes if note is not None]

@@ -23,9 +23,9 @@ MOST_YEARS = 40
 
 
 def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
-    """Return "date", "datetime", "time" or "duration", by type `kind` or the texts' spelling; None if not temporal.
+    """Return "date", "datetime", "time" or "duration", by Arrow type `kind` or the spelling of `texts`; or None.
 
-    One text of all may be spelt otherwise, as a word for a missing value.
+    None if not temporal. One text of all may be spelt otherwise, as a word for a missing value.
     """
     for found, is_kind in _TYPES.items():
         if is_kind(kind):
@@ -44,7 +44,10 @@ def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
 def temporal(
     kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missing: bool, as_text: bool
 ) -> tuple[Temporal, list[str]]:
-    """Return (column of this `kind`, "date" or such, `missing` or `as_text`, with rounded bounds of texts; notes)."""
+    """Return (column of this `kind`, "date" or such, with rounded bounds; notes) for `texts` (text -> rows).
+
+    `stored` is the Arrow type; `missing`: some row has no value; `as_text`: drawn as text.
+    """
     read = {text: microseconds(kind, text) for text in texts}
     words = [text for text, value in read.items() if value is None]
     counts = {value: texts[text] for text, value in read.items() if value is not None}
@@ -72,7 +75,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, and carry
 
 
 def _bounds(first: dt.datetime, last: dt.datetime) -> tuple[dt.datetime, dt.datetime, int]:
-    """Return first and last day of the years around the extremes, of months within two years; and number of bins."""
+    """Return (first day, last day, number of bins) of the years around two moments; of months within two years."""
     years = last.year - first.year + 1
     if years > 2:
         return (

@@ -29,7 +29,10 @@ NUMBERS = (int, float, bool, np.number, np.bool_)
 
 
 def frame_kind(data: Any, source: Source) -> str:
-    """Return a schema's `frame` text for `data`: the frame's library, or that numbers name its columns (`source`)."""
+    """Return the text of a schema's `frame` for `data`: its library, or that numbers name its columns.
+
+    `source` is opened on them.
+    """
     if type(data).__module__.partition(".")[0] == typed.POLARS:
         return typed.POLARS
     names = source.frame.columns if isinstance(source, FrameSource) else ()
@@ -40,7 +43,10 @@ def frame_kind(data: Any, source: Source) -> str:
 
 
 def unreadable(source: Source) -> dict[str, str]:
-    """Return {column: reason} for columns of `source` that cannot be read, by type or by their objects' classes."""
+    """Return a mapping from column of `source` to the reason that it cannot be read: its type, or its objects.
+
+    Columns that can be read are absent.
+    """
     found: dict[str, str] = {}
     for field in source.types() or ():
         try:
@@ -65,7 +71,7 @@ def unreadable(source: Source) -> dict[str, str]:
 
 
 def exact_types(source: Source) -> dict[str, pa.DataType | str]:
-    """Return {column: Arrow type as stored, or "mixed"} of a source; columns without a type are absent."""
+    """Return a mapping from column of a source to its Arrow type as stored, or "mixed"; untyped ones are absent."""
     if isinstance(source, FrameSource):
         found = ((str(name), _exact(source.frame.iloc[:, i])) for i, name in enumerate(source.frame.columns))
         return {name: kind for name, kind in found if kind is not None}
@@ -73,7 +79,7 @@ def exact_types(source: Source) -> dict[str, pa.DataType | str]:
 
 
 def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
-    """Return the Arrow type of a pandas column `series`, "mixed" for numbers among texts; None for texts and such."""
+    """Return the Arrow type of a pandas column, "mixed" for numbers among texts; None for texts and the like."""
     kind: Any = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         inner = _exact(kind.categories.to_series())
@@ -89,7 +95,10 @@ def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
 
 
 def _objects(values: list[Any]) -> pa.DataType | str | None:
-    """Return a decimal type if all objects `values` are decimals, "mixed" for numbers and wordy texts; else None."""
+    """Return a decimal type if all of a list of objects are decimals, "mixed" for numbers and wordy texts.
+
+    Else None.
+    """
     if values and all(type(value) is Decimal and value.is_finite() for value in values):
         scale = max(max(-int(value.as_tuple().exponent), 0) for value in values)
         return pa.decimal128(38, scale) if scale <= 38 else None
@@ -99,7 +108,7 @@ def _objects(values: list[Any]) -> pa.DataType | str | None:
 
 
 def with_type(column: Column, kind: pa.DataType | str | None) -> Column:
-    """Return the column with the exact type `kind` declared, where `dtype` leaves it open and the column fits it."""
+    """Return a schema's column with `stored`, by its rows' exact type `kind`, if `dtype` leaves that open."""
     stored = _stored(column, kind)
     if stored is None:
         return column
@@ -118,7 +127,7 @@ def with_type(column: Column, kind: pa.DataType | str | None) -> Column:
 
 
 def _within(column: Column, stored: str) -> Column:
-    """Return the column with the type `stored` and bounds within it; without the type if that is impossible."""
+    """Return a schema's column with this `stored` and bounds within what it holds; unchanged if that is impossible."""
     if not isinstance(column, Numeric) or isinstance(column, Temporal) or not column.integer or "int" not in stored:
         return column
     low, high = typed.span(stored)
@@ -129,7 +138,10 @@ def _within(column: Column, stored: str) -> Column:
 
 
 def _stored(column: Column, kind: pa.DataType | str | None) -> str | None:
-    """Return the `stored` of a column whose rows have the type `kind`; None where the dtype says enough."""
+    """Return the text `stored` of a schema's column whose rows have the Arrow type `kind`, or "mixed".
+
+    None where its dtype says enough.
+    """
     if isinstance(kind, str) or kind is None:
         return kind if column.dtype == "string" and kind == typed.MIXED else None
     if column.dtype == "category":
@@ -147,12 +159,15 @@ def _stored(column: Column, kind: pa.DataType | str | None) -> str | None:
 
 
 def _name(kind: pa.DataType) -> str:
-    """Return the name, a text, that `stored` has for a type `kind` of plain values; Arrow calls float32 float."""
+    """Return the text that `stored` has for an Arrow type `kind` of plain values; Arrow calls float32 float."""
     return {"float": "float32", "double": "float64"}.get(str(kind), str(kind))
 
 
 def _time(column: Temporal, kind: pa.DataType) -> str | None:
-    """Return the stored type of a time from its Arrow `kind`, if it has a zone or not the column's unit; else None."""
+    """Return the text `stored` of a column of times by their Arrow type `kind`.
+
+    None if it has no zone and the usual unit.
+    """
     fits = {"datetime": pa.types.is_timestamp, "duration": pa.types.is_duration, "time": pa.types.is_time}
     if column.dtype not in fits or not fits[str(column.dtype)](kind):
         return None

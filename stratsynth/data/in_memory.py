@@ -41,7 +41,7 @@ class ArrowSource(Source):
         return self.table
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns of every row, in order."""
+        """Return an Arrow table of these columns of every row, in order."""
         return self.table.select(locate(columns, self.table.column_names))
 
 
@@ -84,7 +84,7 @@ class FrameSource(Source):
         return self._next[0]
 
     def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield batches of the table that `all_columns` has converted, which stays the one that is read next."""
+        """Yield Arrow tables of these columns, as `all_columns` has converted them; `read` then takes the same."""
         places = locate(columns, self.columns())
         table = self._next[0].select(places) if self._next else self._converted(places)
         for start in range(0, table.num_rows, BATCH):

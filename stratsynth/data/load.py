@@ -66,7 +66,7 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """Return the parts `coded` as one, an array a column (`numeric`: of numbers too); a part is freed once copied."""
+    """Return `coded`, parts of a table, as one: an array a column, and one of numbers for each column of `numeric`."""
     parts = list(coded)
     if len(parts) == 1:
         return parts[0]
@@ -90,7 +90,7 @@ def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:
-    """Return a copy of the batch `rows` whose arrays lie in `space`, memory or disk."""
+    """Return a copy of `rows`, a part of a table, whose arrays lie in `space`, memory or disk."""
 
     def put(array: NDArray[Any]) -> NDArray[Any]:
         place = space.empty(array.dtype, len(array))
@@ -102,7 +102,7 @@ def _put(rows: CodedRows, space: Space) -> CodedRows:
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:
-    """Return a table of all rows of `source`; of units of several rows the first `max_rows` of each, none without unit.
+    """Return an Arrow table of the rows of `source`; of units the first `max_rows` rows each, and none without a unit.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
     fewer changes nothing about them. The column that tells units apart ends here; that of the rows' weights stays.
@@ -118,7 +118,7 @@ def kept(schema: Schema, source: Source) -> pa.Table:
 
 
 def places(owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each row the number of earlier rows with its unit's number in `owner`."""
+    """Return an array: for each row the number of earlier rows of its unit, by the units' numbers in `owner`."""
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], owner[order])  # where each row's unit begins
     place = np.empty(len(owner), dtype=np.int64)

@@ -30,9 +30,10 @@ LONGEST = 40
 
 
 def unknown_values(column: Column, data: pa.ChunkedArray) -> dict[str, int]:
-    """INTERNAL. Return {value: rows} of the most frequent values in `data` that the column's schema does not know.
+    """INTERNAL. Return a mapping from value to rows: the most frequent values of `data` that a column does not know.
 
-    Longer values are cut; they count together with others of the same beginning.
+    `data` is an Arrow column, `column` the schema's. Longer values are cut; they count together with others of the same
+    beginning.
     """
     counts = spellings.counted(data)
     texts = pa.chunked_array([pa.array(list(counts), pa.string())])
@@ -46,7 +47,10 @@ def unknown_values(column: Column, data: pa.ChunkedArray) -> dict[str, int]:
 
 
 def outside(column: Column, data: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Return a bool array: `data` not null, and no level or number, or a number that the column counts as none."""
+    """Return a mask of the values of `data`, an Arrow column, not null, that the schema's column does not know.
+
+    No level or number, or a number that the column counts as none.
+    """
     unfit: NDArray[np.bool_]
     if isinstance(column, Categorical):
         unfit = values.codes(column, data) < 0
@@ -60,7 +64,10 @@ def outside(column: Column, data: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 
 def absent_words(names: Sequence[str], header: Sequence[str]) -> list[str]:
-    """INTERNAL. Return sentences on columns `names` absent in `header`: near names by spaces and case, separators."""
+    """INTERNAL. Return a list of sentences on the columns `names` that a file's `header` lacks, or has twice.
+
+    They name near names: by spaces, case, separators.
+    """
     if len(header) == 1 and (mark := separator(header[0])):
         return [f"The fields of the file are separated by {mark}, not by commas: write it with commas, or as Parquet."]
     found = []
@@ -81,7 +88,10 @@ SEPARATORS: Mapping[str, str] = {";": "semicolons (;)", "\t": "tabs", "|": "bars
 
 
 def separator(name: str) -> str:
-    """Return the name of the separator in the name of a file's only column; empty if there is none."""
+    """Return the name of the separator, such as "semicolons", in the text of a file's only column.
+
+    "" if there is none.
+    """
     return next((words for mark, words in SEPARATORS.items() if mark in name), "")
 
 
@@ -94,7 +104,7 @@ def _near(name: str, header: Sequence[str]) -> str:
 
 
 def broken_rules(schema: Schema, table: pa.Table) -> tuple[tuple[str, int], ...]:
-    """INTERNAL. Return (structural rule as text, number of rows of `table` that break it) pairs.
+    """INTERNAL. Return a tuple of pairs, one a structural rule of a schema: its text, rows of `table` that break it.
 
     Rows with a value that the schema does not know are left out.
     """
@@ -132,7 +142,10 @@ BROKEN = (
 
 
 def broken_lines(rules: Sequence[tuple[str, int]], rows: int) -> list[str]:
-    """INTERNAL. Return lines on (rule, breaches) pairs of `rows` records that are broken: remedy, exit code if 1."""
+    """INTERNAL. Return a list of lines on `rules`, (rule, breaches) pairs, and the remedy, if any is broken.
+
+    `rows` is the number of records; exit code 1 is announced where it comes.
+    """
     bad = [f"  {count:,} records ({part(count, rows)}): {rule}" for rule, count in rules if count]
     lines = [f"{len(rules)} structural rules, {len(bad)} of them broken{':' if bad else '.'}", *bad]
     if not bad:
@@ -142,7 +155,7 @@ def broken_lines(rules: Sequence[tuple[str, int]], rows: int) -> list[str]:
 
 
 def grave_rules(rules: Sequence[tuple[str, int]], rows: int) -> bool:
-    """INTERNAL. Return True if more than the share WORTH of `rows` records break one of the (rule, breaches) pairs."""
+    """INTERNAL. True if one of `rules`, (rule, breaches) pairs, is broken by over the share WORTH of `rows` records."""
     return max((count for _, count in rules), default=0) > WORTH * rows
 
 
@@ -178,5 +191,5 @@ class Loss:
 
 
 def part(some: float, whole: float) -> str:
-    """Return `some` as text in per cent of `whole`, with two figures: "12 %"."""
+    """Return text: `some` as a part of `whole` in per cent, with two figures, "12 %"."""
     return "0 %" if not some else f"{100 * some / whole:.2g} %" if some < whole / 2 else f"{100 * some / whole:.0f} %"

@@ -21,7 +21,7 @@ NARROW = 2.0
 
 
 def heavy_bin(column: Numeric, codes: NDArray[np.integer], sizes: NDArray[np.float64]) -> str:
-    """Return a remark on the bin that holds most of the sum of a column's sizes; empty for none, or a narrow one.
+    """Return a remark on the bin that holds most of the sum of a column's sizes; "" for none, or a narrow one.
 
     Args:
         column: The column.

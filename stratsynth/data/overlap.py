@@ -93,10 +93,10 @@ def check_public_inputs(
 
 
 def _refuse_account(data: Path, given: Any, schema: Schema | None) -> None:
-    """Refuse, with a UsageError, a file `data` declared public (`given`) if it, or its rows, have a ledger or registry.
+    """Refuse, with a UsageError, a file `data` declared public if it, or its rows, have a ledger or registry.
 
-    Rows are read only where other data in the folder have an account with marks: by all values, and by their codes
-    under the schema, if it is given and the data have all of its columns.
+    `given` is how a person named it. Rows are read only where other data in the folder have an account with marks: by
+    all values, and by their codes under the schema, if it is given and the data have all of its columns.
     """
     beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
     known = [*Registry(data).names(), *(path.name for path in beside)]
@@ -122,10 +122,10 @@ def _marks(given: Any, schema: Schema | None) -> Callable[[bytes], list[str]]:
 
 
 def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]]) -> None:
-    """Refuse, with the sentence paired with them in `given`, inputs of exactly the `private` table's content.
+    """Refuse, with a WeightsError, inputs of exactly the content of `private`, a backend.
 
-    Paths and frames are read again only if their content can be equal at all; what cannot be opened as a table of rows
-    is not equal.
+    `given` are pairs (inputs, sentence of the refusal). Paths and frames are read again only if their content can be
+    equal at all; what cannot be opened as a table of rows is not equal.
     """
     for inputs, refusal in given:
         each = {id(other): other for other in inputs}.values()  # once
@@ -135,7 +135,10 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
 
 
 def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[Iterable[Any], str]]) -> None:
-    """Refuse, with the sentence paired in `given`, inputs whose rows, by a schema, are the `private` ones of a fit."""
+    """Refuse, with a WeightsError, inputs whose rows, in the levels of a schema, are those of `private`, a backend.
+
+    `given` are pairs (inputs, sentence of the refusal).
+    """
     mine = getattr(private, "source", None)
     if not isinstance(mine, Source):
         return
@@ -147,9 +150,10 @@ def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[It
 
 
 def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
-    """Return (schema of the columns it has, content of its rows) of a public input `other`; (None, None) if none.
+    """Return (part of the schema with the columns it has, content of its rows) of `other`, a public input.
 
-    A table of figures, such as shares, lists each code once, as a private table may too: it needs all columns.
+    (None, None) if it has none. A table of figures, such as shares, lists each code once, as a private table may too:
+    it needs all columns.
     """
     try:
         source = other if isinstance(other, Source) else _table(other)
@@ -164,7 +168,7 @@ def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
 
 
 def _table(data: Any) -> Source:
-    """Return a file or frame `data` as a source; a file with an unknown ending is taken for CSV, as shares are."""
+    """Return the source of `data`, a file or frame; a file with an unknown ending is taken for CSV, as shares are."""
     try:
         return open_source(data)
     except UsageError:
@@ -172,7 +176,7 @@ def _table(data: Any) -> Source:
 
 
 def _opened(other: Any, private: Source | None) -> Source | None:
-    """Return the data `other` as a source; None if its content cannot equal that of the private table `private`."""
+    """Return the source of `other`, a file or frame; None if its content cannot equal that of the source `private`."""
     if isinstance(other, Source):
         return other
     try:
@@ -188,7 +192,10 @@ def _opened(other: Any, private: Source | None) -> Source | None:
 
 
 def _is_private_table(private: Source | Path, other: Any) -> bool:
-    """True if `other` is the private table's file under any name, a file in its folder, or its object in memory."""
+    """True if `other` is the table of the source or path `private`: its file under any name, or its object in memory.
+
+    Or a file in its folder.
+    """
     mine, theirs = _path(private), _path(other)
     if mine is not None and theirs is not None:
         return not _inodes(mine).isdisjoint(_inodes(theirs))
@@ -197,13 +204,13 @@ def _is_private_table(private: Source | Path, other: Any) -> bool:
 
 
 def _path(data: Any) -> Path | None:
-    """Return the path of a source, or of a text or path-like; None for data in memory."""
+    """Return the path of `data`: a source, a text or path-like; None for data in memory."""
     path = data.path if isinstance(data, Source) else data
     return Path(path) if isinstance(path, str | os.PathLike) else None
 
 
 def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Return a set of (device, inode): of the file `path`, links followed; of a folder, of all files below it too.
+    """Return a set of (device, inode) of the file `path`, links followed; of a folder, of all files below it too.
 
     A part of the private rows is private as well. Files that cannot be read are left out.
     """
@@ -218,7 +225,7 @@ def _inodes(path: Path) -> set[tuple[int, int]]:
 
 
 def _in_memory(data: Any) -> Any:
-    """Return the frame or table of a source, or `data` if it is one; None for anything in a file."""
+    """Return the frame or table that `data` is, or that it, a source, is opened on; None for anything in a file."""
     if isinstance(data, Source):
         return data.in_memory
     return None if isinstance(data, str | os.PathLike) else data

@@ -12,9 +12,10 @@ _FIGURE = re.compile(r"-?\d[\d,.]*%?")
 
 
 def together(said: Iterable[tuple[str, str]], one: str = "", several: str = "") -> list[tuple[str, str]]:
-    """Return (words for columns, verb `one` or `several`; their text) pairs of `said`, (column, text), grouped by text.
+    """Return a list of (words for columns, text) from `said`, (column, text) pairs, grouped by equal texts.
 
-    The numbers are those of the first column.
+    The words end in the verb `one` or `several`. Texts that differ in numbers alone are equal; the numbers are those of
+    the first column.
     """
     found: dict[str, tuple[str, list[str]]] = {}
     for name, text in said:

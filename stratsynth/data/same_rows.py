@@ -63,7 +63,7 @@ class Content:
 
 
 def has_rows(source: Source, schema: Schema, other: Content) -> bool:
-    """True if a source has the content `other` under a schema; False for rows in Spark, and for unreadable rows."""
+    """True if a source's rows have the content `other` in a schema; False for Spark, and for unreadable rows."""
     if isinstance(source, SparkSource):
         return False
     try:
@@ -75,7 +75,7 @@ def has_rows(source: Source, schema: Schema, other: Content) -> bool:
 
 
 def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -> Content | None:
-    """Return the `Content` of the rows of `batches`, encoded by a schema; None, reading no more, for over `most`."""
+    """Return the `Content` of the rows of Arrow tables (`batches`), encoded by a schema; None for over `most` rows."""
     rows = _Sum("codes", schema.sha256, *schema.names)
     for part in _parts(batches, len(schema.names)):
         rows.add(row_digests(schema, part))
@@ -85,7 +85,7 @@ def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -
 
 
 def marks_of(source: Source, schema: Schema | None, declared_size: int | None = None) -> Callable[[bytes], list[str]]:
-    """Read `source`, by a schema; return a function from a ledger's key to the kept marks of its contents."""
+    """Read `source` by a schema, if declared small; return a function from a ledger's key to marks of its contents."""
     size = 0 if schema is None or declared_size is None else declared_size * len(schema.names)
     return partial(_marks, contents(source, schema) if size <= LARGEST else ())
 
@@ -124,13 +124,13 @@ def _parts(batches: Iterable[pa.Table], columns: int) -> Iterator[pa.Table]:
 
 
 def row_digests(schema: Schema, batch: pa.Table) -> list[bytes]:
-    """Return the digest, bytes, of the codes of each row of `batch` that the schema lets in, in a list."""
+    """Return a list of digests, bytes, of the codes of the rows of `batch`, an Arrow table, that the schema lets in."""
     codes = encode(schema, batch).codes
     return _digests([codes[name].astype("<u4") for name in schema.names])
 
 
 def _digests(columns: list[NDArray[Any]]) -> list[bytes]:
-    """Return the digest of each row, a line of the numbers in `columns`, all of one type."""
+    """Return a list of digests, one a row, of arrays of numbers, `columns`, all of one type."""
     lines = np.stack(columns, axis=1)
     rows = lines.view(f"V{lines.itemsize * lines.shape[1]}").ravel().tolist()
     return [blake2b(row, digest_size=16).digest() for row in rows]
@@ -154,7 +154,7 @@ class _Sum:
 
 
 def chance(times: list[int]) -> float:
-    """Return the largest probability, over all laws, that independent rows of n kinds come as often as `times`.
+    """Return the largest probability, over all laws, that independent rows come as often as `times`, one a kind.
 
     It is that of the law with the frequencies found: n! prod p_k^n_k / n_k!, p_k = n_k / n. Drawing one kind after the
     other, each factor is a binomial probability at its mean, at most 1/2, so 31 kinds have at most 2^-30 < LEAST.

@@ -87,16 +87,16 @@ class Source(ABC):
 
     @abstractmethod
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns of every row; SchemaError if one is absent or duplicated."""
+        """Return an Arrow table of these columns of every row; SchemaError if one is absent or duplicated."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns, up to BATCH rows each; of a file, one at most is in memory."""
+        """Yield Arrow tables of these columns, up to BATCH rows each; of a file, one at most is in memory."""
         table = self.read(columns)
         for start in range(0, table.num_rows, BATCH):
             yield table.slice(start, BATCH)
 
     def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield what `batches` does of `columns`, for a comparison; the next `read` is of the rows as without it."""
+        """Yield Arrow tables of these columns, as `batches`, for a comparison: the next `read` is as without it."""
         return self.batches(columns)
 
     def parts_to_read(self) -> int | None:
@@ -105,7 +105,7 @@ class Source(ABC):
 
 
 def open_source(data: Data, table: str | None = None, query: str | None = None) -> Source:
-    """Return the source for a path, a frame or an Arrow table; for a database, `table` or `query` selects the rows.
+    """Return the source of a path, frame or Arrow table; `table` (name) or `query` (SQL) selects a database's rows.
 
     Raises:
         UsageError: Data that do not exist or are of no known kind.
@@ -137,7 +137,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """Return the source for an existing path, by the end of its name; `table` or `query` selects a database's rows."""
+    """Return the source of an existing path, by its ending; `table` or `query` (SQL) selects rows of a database."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 
@@ -167,7 +167,7 @@ DATABASES = (".duckdb", ".ddb")
 
 
 def is_database(path: Path, table: str | None, query: str | None) -> bool:
-    """True if a table or query is named, or the path ends as a DuckDB database's does."""
+    """True if `table` or `query` is not None, or the path ends as a DuckDB database's does."""
     return table is not None or query is not None or path.name.lower().endswith(DATABASES)
 
 
@@ -199,7 +199,7 @@ class FileSource(Source):
             ) from None
 
     def contents(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Yield the bytes of the open file, up to PIECE at once: the input of its fingerprint."""
+        """Yield the bytes of an open file of this source, up to PIECE at once: the input of its fingerprint."""
         return iter(lambda: file.read(PIECE), b"")
 
 
@@ -218,13 +218,13 @@ class ParquetSource(FileSource):
             return pq.read_schema(file)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns of every row, in the file's order."""
+        """Return an Arrow table of these columns of every row, in the file's order."""
         locate(columns, self.columns())
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)
 
     def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.Table]:
-        """Yield tables of these columns, of all or these row groups; texts are dictionaries, as stored."""
+        """Yield Arrow tables of these columns, of all or these row groups; texts are dictionaries, as stored."""
         locate(columns, self.columns())
         types = self.types()
         texts = [name for name in columns if types.field(name).type in (pa.string(), pa.binary())]

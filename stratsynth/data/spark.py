@@ -79,7 +79,7 @@ class Spark:
         return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the data's hash under `key`; executors must see the same files, or it raises.
+        """Return the data's hash, a text, under `key`, secret bytes; executors must see the same files.
 
         Raises:
             UsageError: The executors lack this package, or the files.
@@ -99,7 +99,7 @@ class Spark:
         return SparkRows(self)
 
     def count(self, asked: Asked, cells: int) -> NDArray[np.int64]:
-        """Return the exact cells of the tables asked for, flat and one after the other, counted in one pass."""
+        """Return the exact cells, so many, of the tables `asked`, flat, one after the other, counted in one pass."""
         if isinstance(self.source, SparkSource):
             rows = self.source.hashed(self.columns).coalesce(tasks(self.session))
             task = CountTables(VERSION, self.schema, asked, FromSpark(self.columns, LANES))
@@ -134,7 +134,7 @@ class Spark:
         return tuple(found)
 
     def _numbers(self, pieces: Sequence[Piece]) -> Any:
-        """Return a DataFrame of the indices 0, 1, ... of the pieces, spread over tasks."""
+        """Return a Spark DataFrame of the indices 0, 1, ... of the `pieces`, spread over tasks."""
         return self.session.range(0, len(pieces), 1, max(1, min(len(pieces), tasks(self.session))))
 
 
@@ -160,7 +160,7 @@ class SparkRows:
         self._held = held
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, column sets) asked for, a list of its exact tables; all are counted in few passes.
+        """Return a list for each (path, column sets) `asked`: its exact tables; all are counted in few passes.
 
         Raises:
             LedgerError: The rows are not those whose fingerprint was taken.
@@ -206,7 +206,7 @@ class SparkRows:
 
 
 def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
-    """Yield lists of the tables, in order: each of at most `most` cells, or of one table that has more."""
+    """Yield lists of `tables`, in order: each of at most `most` cells in all, or of one table that has more."""
     waiting: list[_Table] = []
     for table in tables:
         if waiting and sum(each.cells for each in waiting) + table.cells > most:

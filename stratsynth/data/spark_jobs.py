@@ -68,7 +68,7 @@ def spark_session() -> Any:
 
 
 def refuse_connect(held: Any) -> Any:
-    """Return `held`, a session or DataFrame; refuse one of Spark Connect, which counts in another process."""
+    """Return `held`, a Spark session or DataFrame, itself; refuse Spark Connect, which counts in another process."""
     if "connect" in type(held).__module__:
         raise Unsupported(
             "Spark Connect counts in another process, which would see exact tables. Run in the driver's own process: a "
@@ -87,7 +87,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
-    """Call `done` for every task of the Spark session that ends, polled every LOOK seconds, while the block lasts."""
+    """Call `done` for every task of a Spark session that ends while the block lasts; polled every LOOK seconds."""
     tracker, over = session.sparkContext.statusTracker(), threading.Event()
 
     def look() -> None:
@@ -129,7 +129,7 @@ def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tup
 
 
 def tasks(session: Any) -> int:
-    """Return the largest number of tasks that a job of this session is split into, at least 2."""
+    """Return the largest number of tasks, at least 2, that a job of a Spark session is split into."""
     return max(2, TASKS * int(session.sparkContext.defaultParallelism))
 
 

@@ -94,7 +94,7 @@ class SparkSource(Source):
         return table.select(range(len(columns))).rename_columns(list(columns))
 
     def selected(self, columns: Sequence[str]) -> Any:
-        """Return a DataFrame of these columns, named by number.
+        """Return a Spark DataFrame of these columns, named by number.
 
         Spark takes names that differ in case for equal, and reads dots in them as structure.
         """
@@ -108,7 +108,7 @@ class SparkSource(Source):
         return frame.select("*", *_hashes(frame.columns))
 
     def fingerprint(self, key: bytes, columns: Sequence[str] = ()) -> str:
-        """Return the rows' hash under `key`, which stays in this process.
+        """Return the hash, a text, of these columns of all rows under `key`, bytes kept in this process.
 
         The sums of `columns` are noted, for later passes over them to be compared with.
 
@@ -168,7 +168,7 @@ def arrow_type(kind: Any) -> pa.DataType:
 
 
 def _rows_and_hashes(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
-    """Return number of rows and `lanes` sums of hashes: `sums`, or zeros if no partition had a row."""
+    """Return a tuple: number of rows and `lanes` sums of hashes, from `sums`, or zeros if no partition had a row."""
     return (*sums, *(0,) * (1 + lanes - len(sums)))
 
 
@@ -177,7 +177,7 @@ def _is_odd(kind: pa.DataType) -> bool:
 
 
 def _hashes(names: Sequence[str]) -> list[Any]:
-    """Return LANES Spark expressions, hashes of a row by the columns `names`; places of nulls are hashed too."""
+    """Return a list of LANES Spark expressions, each a hash of a row by the columns `names` and by places of nulls."""
     from pyspark.sql import functions
 
     values = [functions.col(name) for name in names]

@@ -65,7 +65,7 @@ class Piece:
     """Size and time of the last change of the file when the driver saw it."""
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of these columns of its rows; refuse a file that was changed before or meanwhile."""
+        """Yield Arrow tables of these columns of its rows; refuse a file that was changed before or meanwhile."""
         self.check()
         for batch in ParquetSource(Path(self.path)).batches(self.columns, self.groups):
             yield with_partitions(batch, self.name, columns)
@@ -82,7 +82,7 @@ class Piece:
 
 
 def stamp(file: str | int) -> tuple[int, int]:
-    """Return size and time of change of a file, by path or descriptor: equal on all machines that share it."""
+    """Return (size, time of change) of a file, by path or descriptor: equal on all machines that share it."""
     found = os.stat(file)  # noqa: PTH116 - of a text, as it travels
     return found.st_size, found.st_mtime_ns
 
@@ -145,7 +145,7 @@ class CountTables:
     reading: Reading
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a partition's number of rows with hash sums, then all cells: as many bytes whatever the rows."""
+        """Yield Arrow batches for a task's `batches`: number of rows with hash sums, then cells, whatever the rows."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -167,7 +167,7 @@ class CountTables:
         return encode(self.schema, table, weigh=True)
 
     def _tables(self, parts: Sequence[CodedRows]) -> NDArray[np.int64]:
-        """Return the exact tables of the rows in `parts`, flattened, one after the other."""
+        """Return an array: the exact tables of the rows in `parts`, flattened, one after the other."""
         counted = StoredRows(parts).counts(self.asked)
         return np.concatenate([table.ravel() for tables in counted for table in tables])
 
@@ -179,7 +179,7 @@ class SumRows:
     version: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer: a partition's number of rows and the sums of their hashes."""
+        """Yield one Arrow batch on a task's `batches`: their number of rows and the sums of their hashes."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -197,7 +197,7 @@ class CheckFiles:
     pieces: tuple[Piece, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one answer, of no rows, if version and files are the driver's; else raise a StratsynthError."""
+        """Yield one Arrow batch, of no rows, if version and files are the driver's; else raise a StratsynthError."""
         return quietly(self.version, lambda: self._answer(batches))
 
     def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -214,12 +214,12 @@ def row_sums(lanes: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> NDArray[
 
 
 def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.RecordBatch:
-    """Return one row of a task's answer: `first`, the place of its first cell, and `cells` as bytes."""
+    """Return an Arrow batch of one row, a task's answer: `first`, the place of its first cell, and `cells` as bytes."""
     return pa.RecordBatch.from_pydict({"first": [first], "cells": [cells.tobytes()]})
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of work(); on failure, or a version not `wanted`, raise one of a few fixed sentences."""
+    """Yield the batches of `work`, which is called; on failure, or a version not `wanted`, raise a fixed sentence."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

@@ -59,9 +59,9 @@ class Stream:
         return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
-        """Return the hash of the source's content under `key`, as text."""
+        """Return the hash of the source's content, a text, under the secret bytes `key`."""
         return fingerprint(self.source, key)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read all rows and encode them into the scratch file; without `numbers` no sum may be asked."""
+        """Read all rows, encode them into the scratch file, and return them; sums need `numbers` to be True."""
         return load_rows(self.schema, self.source, Scratch(), numbers=numbers)

@@ -16,7 +16,7 @@ from stratsynth.files.atomic import new_file
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write the Arrow table to the .csv (null is an empty field) or .parquet file `path`, whole or not at all."""
+    """Write an Arrow table to the file `path`, .csv (null is an empty field) or .parquet, whole or not at all."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in {".csv", ".parquet"}:
@@ -31,7 +31,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column in a type that CSV can hold: categories as their texts, durations in seconds."""
+    """Return an Arrow column in a type that CSV can hold: categories as their texts, durations in seconds."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     if pa.types.is_duration(column.type):
@@ -42,7 +42,10 @@ def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
-    """Write the table to `file` as CSV, without quotes if no value needs them; else all text is quoted."""
+    """Write an Arrow table to the open `file` as CSV, without quotes if no value needs them.
+
+    Else all text is quoted.
+    """
     columns = [_flat(column) for column in table.columns]
     styles = ["none", "needed"]
     if len(columns) == 1:  # a null must be "" here, as a blank line is no row

@@ -119,7 +119,10 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
 
 
 def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays written as one, `flat`, by number as text, each a copy; ValueError unless `shapes` fit."""
+    """Return copies of the arrays that lie end to end in `flat`, by number as text; ValueError unless `shapes` fit.
+
+    `shapes` is an array of integers: for each array the number of its axes, then their lengths.
+    """
     sound = flat.ndim == shapes.ndim == 1 and shapes.dtype == "i8" and shapes.size <= MOST_SHAPES
     if not sound or (shapes < 0).any():
         raise ValueError("shapes that are none, or too many")

@@ -37,7 +37,7 @@ class Reservation:
     """Schema by which rows are read."""
 
     def ask_first(self, terms: Terms) -> NoisyTable:
-        """Return the noisy answer to the first question, of all records, priced by the mechanism's `terms`."""
+        """Return noisy numbers of usable records and of each column's values outside the schema, priced by `terms`."""
         from stratsynth.driver.lockstep import run
         from stratsynth.questions import usable
 

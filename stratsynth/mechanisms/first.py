@@ -67,8 +67,8 @@ class FirstQuestion:
         return (
             f"for {100 * self.share:g} % of the budget ({self.unit} {self.price:.3g}): how many {self.counted} are "
             "usable, and how many values of each column are outside the schema, give or take "
-            f"{NORMAL_95 * self.noise_sd:,.0f} (95 %). The fit stops there if fewer than {least} are usable, by the upper "
-            f"{1 - CHANCE:.1%} bound"
+            f"{NORMAL_95 * self.noise_sd:,.0f} (95 %). The fit stops there if fewer than {least} are usable, by the "
+            f"upper {1 - CHANCE:.1%} bound"
         )
 
     def to_dict(self) -> dict[str, Any]:

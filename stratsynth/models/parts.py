@@ -29,9 +29,10 @@ MANY = 1_000
 
 
 def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str, Any]]) -> State:
-    """Return one state that holds the parts' states, array names prefixed by the part's number.
+    """Return one `State` of `parts`, models by stratum, array names prefixed by the part's number.
 
-    `own` adds facts to each part. Lists that several parts share are written once, by `written_once`.
+    A part's facts are its stratum, further facts that the function `own` returns for this, and the model's; lists that
+    several parts share are written once, by `written_once`.
     """
     states = {stratum: part.state() for stratum, part in parts.items()}
     common, mine = written_once([state.facts for state in states.values()])

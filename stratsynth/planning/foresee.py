@@ -215,7 +215,10 @@ def plan(
 
 
 def _weights(prepared: Prepared) -> dict[str, Any]:
-    """Return a prepared fit's plan entry on weights, a dict: source and citation of groups' shares; "none" without."""
+    """Return a dict for a prepared fit's plan: source and citation of the groups' shares, and columns.
+
+    Source "none" without.
+    """
     layout = prepared.drawn
     if layout is None:
         return {"source": "none", "citation": None}
@@ -223,7 +226,10 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
-    """Return a prepared fit's plan entry on the prior, a dict, with the most records its rows can be worth; or None."""
+    """Return a dict for a prepared fit's plan on its prior, with the most records its rows can be worth.
+
+    None without a prior.
+    """
     found, size = prepared.prior, prepared.public.size
     if found is None:
         return None
@@ -235,7 +241,7 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
 
 
 def _without_mean(schema: Schema) -> list[str]:
-    """Return the warning on a schema's row weights without a mean, in a list; [] if there is one, or no weights."""
+    """Return a list of one sentence if the schema's row weights have no declared mean; [] if they do, or for none."""
     weight = schema.row_weight
     if weight.column is None or weight.mean is not None:
         return []
@@ -244,10 +250,11 @@ def _without_mean(schema: Schema) -> list[str]:
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:
-    """Return a dict of factors by which a schema's row weights raise noise: of a total, relative to it; or None.
+    """Return a dict for a plan: the schema's column of row weights, their maximum, and factors by which noise grows.
 
-    A total is the mean weight times as large as a count, and its noise the largest weight times as wide. So relative to
-    what is measured, noise is the largest over the mean weight times that of the unweighted sample.
+    None without weights. A total is the mean weight times as large as a count, and its noise the largest weight times
+    as wide. So relative to what is measured, noise is the largest over the mean weight times that of the unweighted
+    sample.
     """
     weight = schema.row_weight
     if weight.column is None:

@@ -138,7 +138,10 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) pairs on the ledger's account after this fit, and every refusal; nothing without a ledger."""
+    """Yield (name, text) pairs on a plan's `account`, a dict: the ledger's after this fit, and every refusal.
+
+    Nothing for None: no ledger.
+    """
     if account is None:
         return
     spent, after, cap = (account[f"{key}_epsilon"] for key in ("spent", "after", "cap"))
@@ -250,12 +253,12 @@ def _merged(plan: Plan) -> Table:
 
 
 def bracketed(text: str | None, borrowed: bool) -> str | None:
-    """Return the text in brackets if the error is `borrowed`, of everybody's model; itself, perhaps None, otherwise."""
+    """Return an error's text in brackets if it is `borrowed` from everybody's model; else itself, perhaps None."""
     return f"({text})" if borrowed and text is not None else text
 
 
 def percent(error: float | None) -> str | None:
-    """Return a relative error, 1 being all, as "12 %"; "> 10x" from 10 on, None if unknown."""
+    """Return a relative error, 1 being the whole, as text "12 %"; "> 10x" from 10 on, None if unknown."""
     if error is None or error >= 10:
         return None if error is None else "> 10x"
     return f"{100 * error:.2g} %" if error < 1 else f"{100 * error:.0f} %"

@@ -23,10 +23,11 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, *, declared_size: int) -> None:
-    """Draw a mechanism's expected errors of one-way counts by group size, a line an epsilon, to the file `path`.
+    """Draw expected errors of one-way counts by group size, a line an epsilon, to the file `path`; nothing is read.
 
-    Each stratum is a point. Of the budget asked for, bars show between which sizes a group may lie, and hollow points
-    groups that are small. UsageError if no stratum with people is asked for one-way tables.
+    They are those of a mechanism on a schema, around the `budget`, at the declared size. Each stratum is a point. Of
+    the budget asked for, bars show between which sizes a group may lie, and hollow points groups that are small.
+    UsageError if no stratum with people is asked for one-way tables.
     """
     check_path(path)
     figure = new_figure()
@@ -61,7 +62,7 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
 
 
 def _details(axes: Axes, strata: Sequence[StratumPlan]) -> None:
-    """Draw into `axes` each stratum's interval of sizes as a line, and small strata as hollow points."""
+    """Draw into `axes` the interval of sizes of each stratum of a plan as a line, and small ones as hollow points."""
     for s in strata:
         if s.size <= 0 or s.oneway_error is None:
             continue

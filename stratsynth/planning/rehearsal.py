@@ -149,14 +149,14 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
 
 def size_of(path: StratumPath, prepared: Prepared) -> float:
-    """Return the public number of records in a path of strata: a prepared fit's size (or UNKNOWN) times shares."""
+    """Return the public number of records of a path of strata: a prepared fit's size (or UNKNOWN) times shares."""
     shares = prepared.strata.shares if prepared.strata is not None else {}
     size = UNKNOWN if prepared.public.size is None else prepared.public.size
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(size))
 
 
 def rows_of(prepared: Prepared) -> float:
-    """Return the estimated number of rows of a prepared fit: declared size (or UNKNOWN) over the mean row weight.
+    """Return the estimated number of rows of a prepared fit: its size (or UNKNOWN) over the mean row weight.
 
     A declared size of weighted rows is of people. Without a declared mean, half of the largest weight is taken for it.
     """
@@ -197,7 +197,7 @@ def check_charges(charges: Sequence[Charge]) -> None:
 
 
 def certificate_values(charges: Sequence[Charge]) -> int:
-    """Return the estimated number of JSON values in these charges' certificate, in its shortest form."""
+    """Return the estimated number of JSON values of a certificate that lists these charges, in its shortest form."""
     deepest = max((sum(len(stratum.items) for stratum in charge.path) for charge in charges), default=0)
     strata = len({charge.path for charge in charges})
     entry, stratum = (least + more * deepest for least, more in zip((ENTRY, STRATUM), COLUMN, strict=True))
@@ -205,7 +205,10 @@ def certificate_values(charges: Sequence[Charge]) -> int:
 
 
 def about(estimate: float) -> str:
-    """Return seconds, `estimate`, as rounded words, such as "about 3 hours"; "less than a minute" below 60."""
+    """Return a number of seconds, `estimate`, as rounded words, such as "about 3 hours".
+
+    "less than a minute" below 60.
+    """
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if estimate >= size:
             number = estimate / size

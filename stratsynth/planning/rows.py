@@ -48,7 +48,7 @@ class RowsPlan:
 
 
 def held_bytes(prepared: Prepared) -> float:
-    """Return the bytes that a prepared fit's declared rows take, in memory or a scratch file.
+    """Return the number of bytes that a prepared fit's declared rows take, in memory or a scratch file.
 
     The result is twice as large if strata split the rows.
     """
@@ -58,7 +58,7 @@ def held_bytes(prepared: Prepared) -> float:
 
 
 def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
-    """Return engine, memory, disk space and passes of the fit `prepared`, by its rehearsal `found`.
+    """Return engine, memory, disk space and passes of the fit `prepared` on `engine`, by its rehearsal `found`.
 
     Raises:
         Unsupported: An engine that cannot answer what the mechanism asks, as a fit would refuse.

@@ -93,7 +93,10 @@ class _Along(Generic[T]):
             self._by.setdefault(item.path[:1], []).append((number, item))
 
     def of(self, path: StratumPath) -> list[T]:
-        """Return items of everybody and of the path's stratum, in order; for the empty path all items."""
+        """Return the list of these items that belong to everybody or to the path's stratum, in order.
+
+        All for the empty path.
+        """
         among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
         return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
 
@@ -117,7 +120,7 @@ class Foreseen:
         self._known: dict[StratumPath, _Asked] = {}
 
     def stratum(self, path: StratumPath) -> StratumPlan:
-        """Return the plan of one stratum, given as a path; of everybody for the empty path."""
+        """Return the plan of the stratum whose path this is; of everybody for the empty path."""
         first = self._first(path)
         if first not in self._known:
             self._known[first] = self._asked(first)
@@ -155,11 +158,14 @@ class Foreseen:
         )
 
     def pooled(self, path: StratumPath) -> bool:
-        """True if the stratum of `path` starts from everybody's model: more than strata's sizes is asked of all."""
+        """True if the stratum of this path starts from everybody's model: more than sizes is asked of all records."""
         return bool(path) and bool(self._everybody(path))
 
     def _asked(self, path: StratumPath) -> _Asked:
-        """Return the sums over the questions of everybody, of the path and of the strata below it."""
+        """Return sums over the foreseen questions and charges of everybody and of the path's stratum.
+
+        Tables are those of the path and of the strata below it; cost, noise and memory are among the sums.
+        """
         account, schema = self._account, self._prepared.public.schema
         mine = self._seen.of(path)
         below = [s for s in mine if s.path[: len(path)] == path]
@@ -180,12 +186,12 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """Return the tables asked of everybody, but for those of the columns of `path`'s stratum alone."""
+        """Return a tuple of the tables asked of everybody that have a column beside those of the path's stratum."""
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 
     def _free(self, path: StratumPath) -> int:
-        """Return the number of the schema's columns that do not define the stratum; all for the empty path."""
+        """Return the number of the schema's columns that do not define the path's stratum; all for the empty path."""
         return len([name for name in self._prepared.public.schema.names if not path or name not in path[0].columns])
 
 
@@ -210,24 +216,27 @@ class _Asked:
 
 
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
-    """Return words on the use of a stratum's counts, from their error and the number of columns measured there."""
+    """Return words on the use of a stratum's counts, by their relative error (None: unknown).
+
+    `measured` of its `columns`, numbers, are measured there.
+    """
     if not measured:
         return "drawn as everybody: too small for measurements of its own"
     return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as in everybody's model"
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
-    """Return a float, MB of memory of what was `seen`: exact, noisy and candidates' tables, and a round's model."""
+    """Return megabytes of memory, a float, for the questions `seen`: their tables, candidates', a round's model."""
     candidates = {item for s in seen for item in s.candidates}
     cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
-    """Return a cell's noise in a schema relative to its mean count, times people: median over tables of k columns.
+    """Return the noise of a cell of k columns as a share of a mean count times people: the median over such tables.
 
-    Without such tables, over the sets of k columns within larger ones, where a count is a sum of cells; None if there
-    are none.
+    Without such tables, over the sets of k columns within larger ones, where a count is a sum of cells of the schema;
+    None if there are none.
     """
     own = [NOISE_SIZE * sigma * cells for clique, cells, sigma in tables if len(clique) == k]
     if not own:
@@ -242,14 +251,17 @@ def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
 
 
 def _relative(noise: float | None, size: float) -> float | None:
-    """Return noise, of a share times people, as a part of a count of `size`; infinite for size 0, None for None."""
+    """Return the noise, of a share times people, over `size`, a number of people; infinite for 0, None for None."""
     if noise is None:
         return None
     return noise / size if size > 0 else math.inf
 
 
 def verdict(error: float | None) -> str:
-    """Return words on the use of one-way counts with this relative error, from "good" to "noise"; also for None."""
+    """Return words on the use of one-way counts with this relative error, from "good" to "noise".
+
+    None: none are known.
+    """
     if error is None:
         return "no one-way tables: see the mechanism"
     for most, words in (

@@ -17,7 +17,7 @@ FILE = "file"
 
 
 def file_hash(data: object) -> dict[str, str]:
-    """Return {FILE: SHA-256} of the file `data`; {} for frames and for folders.
+    """Return a dict {FILE: SHA-256} of `data` if that is the path of a file; {} for frames and for folders.
 
     Raises:
         UsageError: A file that has become unreadable.
@@ -31,5 +31,8 @@ def file_hash(data: object) -> dict[str, str]:
 
 
 def section_digest(section: Mapping[str, Any]) -> str:
-    """Return the digest, a text, of a certificate's section on a prior; the order of its keys does not matter."""
+    """Return a digest, a text, of `section`, a certificate's mapping on a prior.
+
+    The order of its keys does not matter.
+    """
     return digest(json.dumps(section, sort_keys=True))

@@ -90,8 +90,8 @@ class Rules:
     def check(self, schema: Schema, found: Sequence[str]) -> None:
         """Refuse rules on names that the schema lacks, and a prior, of columns `found`, that lacks one of its columns.
 
-        Of the prior's columns `found` each must be there once, under its name or by `rename`, unless it is in
-        `without`; one must.
+        Each of the schema's must be among `found` once, under its name or by `rename`, unless it is in `without`; one
+        must.
         """
         self.check_names(schema)
         for name in schema.names:
@@ -122,11 +122,11 @@ class TranslatedSource(Source):
         return tuple(names.get(name, name) for name in self.source.columns())
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return a table of these columns of every row, translated."""
+        """Return an Arrow table of these columns of the schema, all rows, with the schema's values."""
         return self._translated(columns, self.source.read(self._theirs(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield tables of the schema's `columns`, translated from the source's batches."""
+        """Yield Arrow tables of these columns of the schema, translated from the source's batches."""
         for batch in self.source.batches(self._theirs(columns)):
             yield self._translated(columns, batch)
 
@@ -143,9 +143,10 @@ class TranslatedSource(Source):
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Return `source`'s rows as level numbers of a schema by `rules`, `stated` in a certificate; weights as Kish.
+    """Return the rows of `source` as level numbers of a schema, by renaming and recoding `rules`, with their weights.
 
-    Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
+    `stated` is the certificate's section on them. Weights count as Kish's effective number of rows. Rows added for
+    missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
     Raises:
         UsageError: Rows, columns or values that have no place in the schema.
@@ -202,7 +203,7 @@ def _densities(
     weights: NDArray[np.float64],
     known: NDArray[np.bool_],
 ) -> dict[str, NDArray[np.float64]]:
-    """Return weights of the places of bins among all rows' numbers, of the columns that are drawn by them.
+    """Return a mapping from column to the weights (bins, places) of all rows' numbers, where rows are drawn by them.
 
     Args:
         schema: The columns.
@@ -223,9 +224,9 @@ def _densities(
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
-    """Return the level number of each value of `data`, column `name`.
+    """Return an array of the level number in column `name` of the schema of each value of the Arrow column `data`.
 
-    Unknown values are -1 if the rules "drop" them, and refused otherwise.
+    `rules` recode values first; unknown ones are -1 if they "drop" them, and refused otherwise.
     """
     column = schema.column(name)
     values = rules.recode.get(name)
@@ -248,7 +249,7 @@ def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> ND
 
 
 def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArray:
-    """Return the column `data` with its values, as text, replaced by `values` where it has them; null stays."""
+    """Return the Arrow column `data` as texts, each replaced by its entry in `values`, if any; null stays."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -259,7 +260,7 @@ def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArra
 
 
 def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
-    """Return (at most `most` of the rows, codes by column, evenly spaced; weights scaled to the same total)."""
+    """Return (at most `most` of the rows, codes by column, evenly spaced; weights scaled to the old total)."""
     chosen = np.flatnonzero(weights > 0)
     if chosen.size <= most:
         return rows, weights
@@ -281,9 +282,10 @@ def _steps() -> Iterator[float]:
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return (rows, weights, mask): `copies` of each row for columns `without`, and rows added for missing levels.
+    """Return (rows, weights, mask): `copies` of each row, completed by the columns `without`, and rows added.
 
-    The mask tells the rows that were added for levels.
+    Rows are codes by column of the schema; weights are split among copies. The mask tells the rows that were added for
+    missing levels.
     """
     # one copy per level of a missing column, with the weight split evenly
     missing = [name for name in schema.names if name in without]

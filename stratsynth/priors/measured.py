@@ -32,9 +32,10 @@ MOST_TABLES = 1_000
 
 
 def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema: Schema) -> tuple[Known, ...]:
-    """Return the tables of a release `folder` as shares by the schema's levels (`rules`); unfit ones are left out.
+    """Return a tuple of the noisy tables in a release `folder` as shares in the levels of a schema.
 
-    The caller has checked that `FILES` match the hashes in the certificate.
+    `rules` rename and recode; tables that do not fit are left out. The caller has checked that `FILES` match the hashes
+    in the certificate.
     """
     if certificate.code_lists:  # they were counted in groups of codes, which the stored schema does not name
         return ()
@@ -53,7 +54,10 @@ def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema
 
 
 def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np.float64], float]]:
-    """Return (columns, noisy counts, noise's deviation) of each table of all in a release `folder` of schema `old`."""
+    """Return a list of (columns, noisy counts, noise's deviation), one a table of all records in a release `folder`.
+
+    `old` is its schema; counts have an axis a column.
+    """
     frame = read_measurements(folder).to_pandas()
     frame = frame[frame["stratum"].astype(str) == ""]
     if "sum" in frame:
@@ -72,9 +76,9 @@ def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np
 
 
 def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.intp] | None:
-    """Return, for each level of column `name` in schema `old`, its number in the new one.
+    """Return an array: for each level of column `name` in schema `old`, its number in `schema`, by `rules`.
 
-    None unless all are covered.
+    None unless the column is there and all levels are covered.
     """
     theirs = rules.rename.get(name, name)
     if theirs not in old.names:
@@ -95,9 +99,10 @@ def _known(
     rules: Rules,
     schema: Schema,
 ) -> Known | None:
-    """Return `shares` of `clique`, standard error `error`, in the schema's levels by `places`, others summed out.
+    """Return the table of `shares` over the columns `clique` in the levels of a schema; other columns summed out.
 
-    None if no column of the clique is left in the schema.
+    `error` is a share's standard error, `places` the new number of each old level by column of the schema, `rules`
+    rename. None if no column of the clique is left in the schema.
     """
     ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
     left = [name for name in clique if name in ours]

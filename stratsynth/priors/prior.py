@@ -195,7 +195,7 @@ class Prior(PriorSource):
         return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
 
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Return rows and tables in the columns and levels of a schema; computed once for each schema.
+        """Return the prior's rows and tables as level numbers of a schema; computed once for each schema.
 
         Raises:
             UsageError: Columns that the prior lacks, and values that the schema does not know, with the number of rows
@@ -211,7 +211,7 @@ class Prior(PriorSource):
         return self._mapped[key]
 
     def rows(self, schema: Schema) -> PriorRows | None:
-        """Return the rows in the columns and levels of a schema; None if there are tables alone."""
+        """Return the prior's rows as level numbers of a schema; None if it has tables alone."""
         return self.in_schema(schema).rows
 
     def _mapped_once(self, schema: Schema) -> MappedPrior:
@@ -295,7 +295,7 @@ def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
 
 
 def _table(section: object, folder: Path) -> PublishedTable:
-    """Return the published table of one section [[prior.tables]]; its path is relative to `folder`."""
+    """Return the published table of `section`, one mapping of [[prior.tables]]; its path is relative to `folder`."""
     if not isinstance(section, Mapping):
         raise UsageError("[prior] tables are sections [[prior.tables]], each with path and citation.")
     check_keys(section, {"path": str, "citation": str}, "[[prior.tables]]")
@@ -311,7 +311,7 @@ def _published(tables: object) -> tuple[PublishedTable, ...]:
 
 
 def _texts(what: str, given: object) -> dict[str, str]:
-    """Return a copy of the mapping `given` from text to text; {} for None, UsageError on `what` for anything else."""
+    """Return a copy of `given`, a mapping from text to text; {} for None, UsageError on `what` for anything else."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for item in given.items() for text in item):

@@ -9,13 +9,13 @@ from stratsynth.release.hashes import CERTIFICATE
 
 
 def release_of(path: Path) -> Path | None:
-    """Return the release folder with a file of `path`, or with the file it links to; None if there is none."""
+    """Return the folder of the release that the file `path`, or the one it links to, lies in; None if in none."""
     folders = dict.fromkeys(folder for place in _files(path) for folder in (place.parent, _real(place).parent))
     return next((folder for folder in folders if (folder / CERTIFICATE).exists()), None)
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the path itself and, for a folder, all files below it."""
+    """Yield the path itself and, if it is a folder, all files below it."""
     yield path
     try:
         if path.is_dir():

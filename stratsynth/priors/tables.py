@@ -78,7 +78,9 @@ class PublishedTable:
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
-    """Return (a published table as shares in a schema's levels by `rules`, its entry in the certificate, a dict).
+    """Return (a published table as shares in a schema's levels, by renaming and recoding `rules`; a dict on it).
+
+    The dict is its entry in the certificate.
 
     Raises:
         UsageError: Columns, levels or figures that have no place in the schema, and missing cells.
@@ -135,7 +137,10 @@ def _with_error(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str, dict[str, str]]:
-    """Return ("share" or "count", the figures; {column of the schema: name in the table's `line`, by `rules`})."""
+    """Return ("share" or "count", mapping from column of the schema to its name in the table), from its first line.
+
+    `rules` rename. UsageError for other columns, for none, or not one of the two figures.
+    """
     have = [name for name in ("share", "count") if name in line]
     if len(have) != 1:
         raise UsageError("prior: a published table has a column `share` or a column `count`, and not both.")
@@ -158,9 +163,10 @@ def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str,
 def _cell(
     line: Mapping[str, Any], number: int, ours: Mapping[str, str], clique: Sequence[str], rules: Rules, schema: Schema
 ) -> tuple[int, ...] | None:
-    """Return the schema's level numbers of `clique`, named `ours`, in a published `line`.
+    """Return a tuple, the cell of a published table's `line`: a level number of the schema for each of `clique`.
 
-    None if a level is unknown and the rules drop such lines.
+    `ours` maps these columns to the table's names, `number` is the line's, `rules` recode. None if a level is unknown
+    and the rules drop such lines.
     """
     found = []
     for name in clique:
@@ -188,9 +194,10 @@ def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
 def _complete(
     values: NDArray[Any], there: NDArray[np.bool_], what: str, clique: Sequence[str], schema: Schema, dropped: int
 ) -> float:
-    """Return the sum of `values` of the table of `clique`, `dropped` lines apart.
+    """Return the sum of `values`, an array over the cells of the columns `clique`; `what` is "share" or "count".
 
-    Refuse missing cells (`there`) that no rule forbids, a sum of 0, and shares that do not add up to 1.
+    Refuse cells without a line (`there` is a mask) that no rule of the schema forbids, a sum of 0, and shares that do
+    not add up to 1, unless lines were `dropped`.
     """
     missing = np.argwhere(~there)
     codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}

@@ -39,10 +39,10 @@ such a CSV file."""
 def wanted(
     model: TableModel, n_by_group: Any, by: Sequence[str], where: Where, n: int | None = None
 ) -> list[tuple[Where, int]]:
-    """Return (condition, rows) of each group with rows in `n_by_group`; a condition maps columns to codes.
+    """Return a list of (condition, rows), one for each group in `n_by_group` with rows: a mapping, frame or file.
 
-    UsageError: a group twice, one without weight in the model, a total that is not `n`. `where` is part of each
-    condition.
+    A condition maps columns to sets of codes; `where` is part of each. `by` are the columns of a mapping's keys.
+    UsageError: a group twice, one without weight in the model, a total that is not `n`, None for any.
     """
     schema, seen, found, total = model.schema, set(), [], 0
     for named, number in _numbers(n_by_group, by):
@@ -64,10 +64,10 @@ def wanted(
 def balanced(
     model: TableModel, n: int, columns: Sequence[str], where: Where, rng: Generator
 ) -> list[tuple[Where, int]]:
-    """Return (condition, rows) of each group of `columns` within `where`: equally many up to one (`rng`), `n` in all.
+    """Return a list of (condition, rows), one for each group of `columns` within `where`: equal numbers, `n` in all.
 
-    Groups that cannot occur get none: those without weight in the model, and those that a rule or `where` forbids. If
-    all are such and n is not 0, UsageError.
+    They differ by one at most, drawn by `rng`. Groups that cannot occur get none: those without weight in the model,
+    and those that a rule or `where` forbids. If all are such and n is not 0, UsageError.
     """
     schema = model.schema
     groups = [
@@ -82,7 +82,7 @@ def balanced(
 
 
 def _both(group: Where, where: Where) -> Where:
-    """Return {column: codes} that demands both conditions, `group` and `where`.
+    """Return one condition, a mapping from column to codes, that demands both `group` and `where`.
 
     No codes where they exclude each other.
     """
@@ -99,7 +99,10 @@ def _possible(model: TableModel, condition: Where) -> bool:
 
 
 def _level(schema: Schema, column: str, value: Any) -> str:
-    """Return the level, a text, that a user's value names in `n_by_group` for this column; refused as by `level_of`."""
+    """Return the text of the level of `column` that `value` names, as a user has it in `n_by_group`.
+
+    Refused as by `level_of`.
+    """
     try:
         return level_of(schema, column, value)
     except UsageError as error:
@@ -107,7 +110,10 @@ def _level(schema: Schema, column: str, value: Any) -> str:
 
 
 def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, Any], ...], int]]:
-    """Return ((column, value) pairs, rows) of each group in `given`, a mapping by the columns `by`, frame or file."""
+    """Return a list of (pairs of column and value, rows), one for each group in `given`: a mapping, frame or CSV file.
+
+    `by` are the columns of a mapping's keys.
+    """
     if isinstance(given, Mapping):
         names = _columns("by", by)
         if not names:

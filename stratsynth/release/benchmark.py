@@ -95,7 +95,7 @@ def benchmarked(release: Release, benchmark: Benchmark, *, declared: bool = Fals
 
 
 def not_benchmarked(release: Release, why: str) -> Release:
-    """Return a release as it is, with a notice that says why its rows are not raked to published totals."""
+    """Return a copy of the release with one more notice in its certificate: `why`, the reason not to rake its rows."""
     record = release.certificate
     text = f"NOT BENCHMARKED: rows follow the fitted model, not published totals. {why}"
     said = [*record.get("notices", ()), {"kind": "not_benchmarked", "text": text}]
@@ -105,7 +105,11 @@ def not_benchmarked(release: Release, why: str) -> Release:
 def _refuse_far(
     found: Sequence[ReadTable], fitted: RakedFactors, start: Floats, places: Sequence[Places], most: float
 ) -> None:
-    """Refuse tables of which a cell is missed by more than FAR of everybody."""
+    """Refuse tables `found` of which the rake `fitted` misses a cell by over FAR of everybody.
+
+    `start` are the shares before raking, by kind of row; `places` each table's cell of each kind, `most` the largest
+    ratio.
+    """
     table = int(np.argmax(fitted.missed))
     if fitted.missed[table] <= FAR:
         return
@@ -122,7 +126,11 @@ def _refuse_far(
 
 
 def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
-    """Return the certificate's facts on the ratios: largest, Kish's efficiency, those trimmed, and what is missed."""
+    """Return a dict for the certificate on raking `start`, shares by kind of row, to `fitted`: the largest ratio.
+
+    Beside it Kish's efficiency, the number and share of kinds trimmed at the ratio `most`, and the largest share
+    missed.
+    """
     mean = float(start @ fitted.ratios)
     trimmed = fitted.ratios >= most * (1 - 1e-9)
     missed = float(fitted.missed.max())
@@ -136,7 +144,10 @@ def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
 
 
 def _table(read: ReadTable, measured: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return the certificate's entry of a control table, with what was measured of its cells."""
+    """Return a dict, the certificate's entry of a control table.
+
+    `measured` has the noisy figures of each of its cells.
+    """
     table, published = read.table, read.control.totals.ravel().tolist()
     return {
         "citation": table.citation,
@@ -153,7 +164,10 @@ def _table(read: ReadTable, measured: Sequence[Mapping[str, float]]) -> dict[str
 
 
 def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | None, list[list[dict[str, float]]]]:
-    """Return the noisy number of everybody, and of each table's cells with its interval: {} where nothing counts it."""
+    """Return (noisy number of everybody or None, a list for each of the tables `found`: a dict for each cell).
+
+    The dict has `measured`, `low` and `high`, from a release's measurements; {} where nothing counts the cell.
+    """
     schema = release.model.schema
     queries = [Query(level=LEVEL)]
     for read in found:
@@ -174,7 +188,7 @@ def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | Non
 
 
 def _restated(release: Release, section: Mapping[str, Any]) -> CertificateRecord:
-    """Return a release's record with its benchmark, and the notices that go with it."""
+    """Return a release's certificate record with the entry `section` as its benchmark, and notices to match."""
     before = release.certificate
     compared = [{k: v for k, v in one.items() if k != "rows"} for one in before.get("declared_and_measured", ())]
     more = {"declared_and_measured": compared} if compared else {}
@@ -191,7 +205,7 @@ def _restated(release: Release, section: Mapping[str, Any]) -> CertificateRecord
 
 
 def benchmark_notices(certificate: Certificate) -> Iterator[dict[str, str]]:
-    """Yield the notices that a certificate's benchmark gives: exact totals, missed totals, suspicious ones."""
+    """Yield a dict (kind, text) for each notice on a certificate's benchmark: exact, missed, suspicious totals."""
     stated = certificate.benchmark
     if stated is None:
         return
@@ -221,10 +235,10 @@ def benchmark_notices(certificate: Certificate) -> Iterator[dict[str, str]]:
 
 
 def _too_close(table: ControlTableStated, people: float) -> bool:
-    """True if totals fit the noisy ones better than those of other people could, as `declared.too_close` tests shares.
+    """True if totals of a control table fit its noisy counts better than other people's could, as `declared.too_close`.
 
-    A published share p of N measured records would be missed by noise and by the sampling of the records; intervals are
-    taken for normal ones.
+    `people` is the noisy number of everybody. A published share p of N measured records would be missed by noise and by
+    the sampling of the records; intervals are taken for normal ones.
     """
     cells = [c for c in table.cells if c.published > 0]
     total = math.fsum(c.published for c in cells)
@@ -241,7 +255,10 @@ def _too_close(table: ControlTableStated, people: float) -> bool:
 
 
 def with_rows(record: Mapping[str, Any], rows: pa.Table, model: object) -> dict[str, Any]:
-    """Return a certificate's record in which each control cell has its number of these synthetic rows."""
+    """Return a certificate's `record` with each control cell's number of the synthetic `rows`, an Arrow table.
+
+    Without a benchmark, or a model raked to it, a copy.
+    """
     if not isinstance(model, Calibrated) or "benchmark" not in record:
         return dict(record)
     counts = counted_rows(rows, model.schema, model)
@@ -253,7 +270,10 @@ def with_rows(record: Mapping[str, Any], rows: pa.Table, model: object) -> dict[
 
 
 def counted_rows(rows: pa.Table, schema: Schema, model: Calibrated) -> list[list[int]]:
-    """Return, for each control of a model, the number of rows of a table in each cell."""
+    """Return a list for each control of a raked model: numbers of `rows`, an Arrow table, in each cell.
+
+    The schema is that of the rows.
+    """
     from stratsynth.schema.encoding import encode
 
     columns = [name for name in schema.names if any(name in control.columns for control in model.controls)]

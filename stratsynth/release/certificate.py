@@ -202,7 +202,10 @@ def _meaning(
     known: Coverage | None,
     first: FirstAnswer | None,
 ) -> dict[str, Any]:
-    """Return a dict: a certificate's non-empty entries on declared and `measured` numbers, notices, small groups."""
+    """Return a dict of entries on a prepared fit's declared and `measured` numbers, coverage, notices, small groups.
+
+    Empty ones are left out. `known` is the coverage of the noisy tables, `first` the first answer; each may be None.
+    """
     margin = MARGIN if measured is None else measured.margin
     declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
     how: dict[str, Any] = {}
@@ -225,7 +228,10 @@ def _meaning(
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """Return the certificate's entry, a dict: column, maximum, missing value of the table's row weights; or {}."""
+    """Return the certificate's dict on the row weights of a table's schema: column, maximum, value if missing.
+
+    Or {}.
+    """
     weight = table.schema.row_weight
     if weight.column is None:
         return {}
@@ -233,7 +239,11 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """Return the certificate's `strata`, a dict: `by`, `cells`, `merged`; more for small groups, families, budgets."""
+    """Return the certificate's `strata`, a dict, of the groups in `layout`: `by`, `cells`, `merged`, and more.
+
+    `layout` None is no groups: `by` is empty. The table has the schema. More are small groups, families, budgets of
+    strata.
+    """
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
@@ -318,7 +328,10 @@ def read_record(folder: Path) -> CertificateRecord:
 
 
 def _written_by(record: object) -> str:
-    """Return "; it was written by stratsynth VERSION", the end of a refusal; empty if the record names no version."""
+    """Return the end of a refusal, "; it was written by stratsynth VERSION", by a certificate's record.
+
+    "" if unknown.
+    """
     software = record.get("software") if isinstance(record, dict) else None
     version = software.get("stratsynth") if isinstance(software, dict) else None
     return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

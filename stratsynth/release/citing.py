@@ -69,7 +69,10 @@ def _release(certificate: Certificate) -> Iterator[Reference]:
 
 
 def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield the bibliography entries of a mechanism's paper, if `words` name one, and of `base` in its settings."""
+    """Yield bibliography entries of the paper of a mechanism: the one that its `words` name, if any.
+
+    Then that of the mechanism named `base` in its settings.
+    """
     if words.paper:
         yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))
     base = settings.get("base")
@@ -79,7 +82,10 @@ def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
-    """Yield citation texts of the published, not confidential sources in a certificate's `weights`, inner first."""
+    """Yield citation texts of a certificate's `weights`, a mapping, and those nested in it.
+
+    Confidential ones have none.
+    """
     parts = [weights.get("prior"), weights.get("start"), *(weights.get("margins") or ())]
     inner = [part for part in parts if isinstance(part, Mapping)]
     for part in inner:
@@ -92,7 +98,7 @@ def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _prior(prior: PriorStated) -> Iterator[str]:
-    """Yield citation texts: of the prior's rows, if it has rows, and of each of its tables."""
+    """Yield citation texts from a certificate's entry on its prior: of the rows, if any, of each published table."""
     texts = list(dict.fromkeys(table.citation for table in prior.tables))
     if prior.citation != "; ".join(texts):  # a prior without rows cites its tables alone
         yield prior.citation

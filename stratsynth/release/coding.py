@@ -77,10 +77,7 @@ def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
 
 
 def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return texts as values of the Arrow type `kind`, null staying null.
-
-    ArrowInvalid for a text that it cannot hold.
-    """
+    """Return a column of texts cast to the Arrow type `kind`, null staying null; ArrowInvalid if it cannot hold one."""
     if pa.types.is_dictionary(kind):
         return _typed(texts, kind.value_type).dictionary_encode()
     if pa.types.is_integer(kind):  # a whole number may be spelt 2.0
@@ -92,7 +89,10 @@ def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedArray:
-    """Return the column's `data` as texts in the spelling of a file's `texts`; a value not there keeps its own."""
+    """Return `data`, a column of a release, as texts in the spelling of a file: `texts` are its texts with counts.
+
+    A value not there keeps its own spelling.
+    """
     null = np.asarray(data.is_null())
     nothing = _null(column, texts) if _absent(column, column.not_applicable, texts) else column.not_applicable
     if isinstance(column, Nested):
@@ -112,19 +112,28 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
 
 
 def _absent(column: Column, word: str | None, texts: Texts) -> bool:
-    """True if `word` is None, or the column's word for not applicable, absent from a file's `texts`: left empty."""
+    """True if `word` is None, or the column's word for not applicable, and a file's `texts` lack it: left empty.
+
+    `texts` are the distinct texts with counts.
+    """
     return word is None or (word == column.not_applicable and word not in texts)
 
 
 def _null(column: Column, texts: Texts) -> str | None:
-    """Return the commonest spelling of a missing value in a file's `texts`, no level of the column; or None."""
+    """Return the commonest spelling of a missing value, such as NA, in a file's `texts`, distinct texts with counts.
+
+    None if there is none but levels of the column.
+    """
     levels = column.levels if isinstance(column, Categorical) else column.words
     found = [text for text in NULLS if text in texts and text not in levels]
     return max(found, key=texts.__getitem__) if found else None
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """Return the spelling of a column's level in a file's `texts`: itself, equal number, label; None for null."""
+    """Return the spelling of a column's `level` in a file's `texts`: itself, an equal number or its label; else itself.
+
+    `texts` are distinct texts with counts. None for null.
+    """
     if (level == MISSING and MISSING not in column.levels) or _absent(column, level, texts):
         return _null(column, texts)
     if level in texts:
@@ -136,7 +145,10 @@ def _level(column: Categorical, level: str, texts: Texts) -> str | None:
 
 
 def _numbers(column: Numeric, texts: Texts) -> Callable[[str], str]:
-    """Return the function from a number's text to the way a file's `texts` of the column are: decimals, zeros."""
+    """Return a function from a number's text to one with the decimals and leading zeros of a file's column.
+
+    `texts` are the distinct texts of this with counts; other words stay.
+    """
     numbers = [text for text in texts if number(text) is not None and text not in column.words]
     if not numbers or isinstance(column, Temporal):
         return lambda text: text

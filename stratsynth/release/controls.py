@@ -110,7 +110,7 @@ class ControlTable:
         return Path(self.data).name if isinstance(self.data, str | PathLike) else self.citation
 
     def read(self, schema: Schema) -> ReadTable:
-        """Return the table in the levels of a schema.
+        """Return the table in the levels of a schema: its totals as an array by group of levels, file and hash.
 
         Raises:
             UsageError: A column, level or total that has no place in the schema; cells that overlap or are missing.
@@ -140,7 +140,10 @@ class ControlTable:
         return ReadTable(self, control, tuple(group.names for group in groups), _file(self.data))
 
     def _columns(self, line: Mapping[str, Any], schema: Schema, what: str) -> tuple[str, ...]:
-        """Return the table's columns of the schema, in the schema's order; UsageError for others, and for no count."""
+        """Return the tuple of the table's columns that the schema has, in its order; `line` is the first, by column.
+
+        UsageError, opening with `what`, for a column that the schema lacks, or without a count.
+        """
         if self.count not in line:
             raise UsageError(f"{what} has no column {self.count!r} of totals{nearest(self.count, line)}.")
         wanted = self.columns or [name for name in line if name != self.count]
@@ -174,22 +177,25 @@ class ReadTable:
         return control_digest(self.control)
 
     def called(self, cell: int) -> str:
-        """Return a cell in words, as COLUMN=LEVEL."""
+        """Return words for the cell of this number, row-major: COLUMN=LEVEL of each column."""
         return _called(self.control.columns, tuple(self.levels(cell).values()))
 
     def levels(self, cell: int) -> dict[str, str]:
-        """Return a cell's values by column, as the table writes them."""
+        """Return a mapping from column to value, as the table writes it, of the cell of this number, row-major."""
         inside = np.unravel_index(cell, self.control.totals.shape)
         return {c: names[i] for c, names, i in zip(self.control.columns, self.names, inside, strict=True)}
 
 
 def control_digest(control: ControlTotals) -> str:
-    """Return the hash of a control's columns, groups of levels and totals."""
+    """Return a hash, a text, of a control's columns, groups of levels and totals."""
     return digest(control.columns, [group.tolist() for group in control.groups], control.totals.ravel().tolist())
 
 
 def _refuse_together(found: Sequence[ReadTable], schema: Schema) -> bool:
-    """Refuse tables that contradict each other; False, unchecked, if they have too many combinations of cells."""
+    """True if the tables `found` can be met together; UsageError if they contradict each other.
+
+    False, unchecked, if they have too many combinations of cells in the schema.
+    """
     columns = [name for name in schema.names if any(name in read.control.columns for read in found)]
     atoms: dict[str, NDArray[np.intp]] = {}
     for name in columns:  # the levels that all tables with this column take together
@@ -215,7 +221,11 @@ def _refuse_together(found: Sequence[ReadTable], schema: Schema) -> bool:
 
 
 def _contradiction(found: Sequence[ReadTable], places: Sequence[NDArray[np.intp]], shares: NDArray[np.float64]) -> str:
-    """Return the words of a refusal: the tables, and the cell that is missed most."""
+    """Return the words of a refusal of the tables `found`: their names, and the cell that is missed most.
+
+    `places` has each table's cell of each combination, `shares` those of the combinations, as far as they could be
+    raked.
+    """
     worst = [
         np.abs(np.bincount(p, shares, r.control.totals.size) - r.control.shares)
         for r, p in zip(found, places, strict=True)
@@ -242,7 +252,10 @@ class _Groups:
 
 
 def _groups(schema: Schema, name: str, values: Sequence[str], what: str) -> _Groups:
-    """Return the groups that a column's values name; UsageError where they overlap, or leave a level out."""
+    """Return the groups of levels of the column `name` that a table's distinct `values` name, as levels or ranges.
+
+    UsageError, opening with `what`, where they overlap, or leave a level out.
+    """
     of, names = dict[str, int](), dict[tuple[str, ...], str]()
     codes = np.full(schema.size(name), -1, dtype=np.intp)
     for value in dict.fromkeys(values):
@@ -267,7 +280,10 @@ def _groups(schema: Schema, name: str, values: Sequence[str], what: str) -> _Gro
 
 
 def _levels(schema: Schema, name: str, value: str, what: str) -> tuple[str, ...]:
-    """Return the levels that a value of a table names."""
+    """Return the tuple of levels of column `name` that a table's `value` names.
+
+    UsageError, opening with `what`, for none.
+    """
     parts = [value] if value in schema.levels(name) else [part.strip() for part in value.split("|")]
     try:
         found = [one for part in parts for one in levels_of(schema, name, part)]
@@ -279,7 +295,10 @@ def _levels(schema: Schema, name: str, value: str, what: str) -> tuple[str, ...]
 def _complete(
     control: ControlTotals, there: set[tuple[int, ...]], names: Sequence[Sequence[str]], schema: Schema, what: str
 ) -> None:
-    """Refuse a table without a line for a cell that the rules do not forbid altogether."""
+    """Refuse a table without a line for a cell, unless the schema's rules forbid the cell altogether.
+
+    `there` are cells with a line, `names` the values of each column; the refusal opens with `what`.
+    """
     missing = [cell for cell in np.ndindex(control.totals.shape) if cell not in there]
     if missing and schema.rules:
         inner = schema.restrict(control.columns)
@@ -291,7 +310,7 @@ def _complete(
 
 
 def _forbidden(control: ControlTotals, cell: tuple[int, ...], inner: Schema) -> bool:
-    """True if the rules allow no combination of a cell's levels."""
+    """True if the rules of `inner`, the schema of a control's columns, allow no combination of levels of `cell`."""
     if not inner.rules:
         return False
     codes = [np.flatnonzero(group == place) for group, place in zip(control.groups, cell, strict=True)]
@@ -301,7 +320,10 @@ def _forbidden(control: ControlTotals, cell: tuple[int, ...], inner: Schema) -> 
 
 
 def _total(value: Any, place: int, what: str) -> float:
-    """Return the total of a line, at least 0."""
+    """Return the total `value` of a line of a table as a number from 0 on.
+
+    UsageError, opening with `what`, with the line's number `place`, for anything else.
+    """
     found = figure(value)
     if not 0 <= found <= LARGEST:
         raise UsageError(f"{what}: the total in line {place} is no number from 0 to {LARGEST:g}.")
@@ -313,7 +335,10 @@ def _called(columns: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _frame(data: Any, what: str) -> Any:
-    """Return a frame of a Parquet file or an Arrow table; other data as they are."""
+    """Return the pandas frame of a Parquet file or an Arrow table.
+
+    A CSV file's path or a frame is returned unchanged.
+    """
     import pyarrow as pa
 
     if isinstance(data, pa.Table):
@@ -333,7 +358,7 @@ def _frame(data: Any, what: str) -> Any:
 
 
 def _file(data: Any) -> str | None:
-    """Return the SHA-256 of a file; None for a frame."""
+    """Return the SHA-256 of the file at a path; None for a frame or an Arrow table."""
     if not isinstance(data, str | PathLike):
         return None
     try:
@@ -366,7 +391,10 @@ class Benchmark:
 
     @classmethod
     def of(cls, given: Benchmark | Sequence[ControlTable]) -> Benchmark:
-        """Return a benchmark as it is, and that of a list of tables."""
+        """Return `given` if that is a benchmark.
+
+        Of a list of control tables, a benchmark with the usual largest ratio.
+        """
         return given if isinstance(given, Benchmark) else cls(given)
 
     def read(self, schema: Schema) -> tuple[ReadTable, ...]:

@@ -91,7 +91,10 @@ def coverage(
 
 
 def _covered(path: StratumPath, by_path: dict[StratumPath, set[Columns]], groups: Columns) -> frozenset[Columns]:
-    """Return the single columns and pairs that tables `by_path`, or `groups`, cover in the stratum of a path."""
+    """Return the set of single columns and pairs, each a frozenset, that are measured in the stratum of a path.
+
+    `by_path` has the noisy tables' columns by stratum, those above it counted too; `groups` are measured anyway.
+    """
     constant = [{column for column, levels in stratum.items if len(levels) == 1} for stratum in path]
     tables = {
         columns.union(*constant[:depth]) for depth in range(len(path) + 1) for columns in by_path.get(path[:depth], ())
@@ -161,6 +164,6 @@ def coverage_line(found: MeasuredStated | None, verb: str = "were") -> str:
 
 
 def _shown(columns: Sequence[str]) -> str:
-    """Return the first NAMED columns as a list in words, and the number of the others."""
+    """Return the first NAMED columns as a list in words, then "N more columns"."""
     more = [several(len(columns) - NAMED, "more column")] if len(columns) > NAMED else []
     return listed([*columns[:NAMED], *more])

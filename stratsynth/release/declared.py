@@ -118,7 +118,7 @@ class DeclaredFigures:
 
     @classmethod
     def of(cls, prepared: Prepared, margin: float, *, laplace: bool) -> DeclaredFigures:
-        """Return the declared figures of a prepared fit, with margin, and `laplace` or Gaussian noise.
+        """Return the declared size and shares of a prepared fit; `margin` is relative, `laplace` the kind of noise.
 
         Private weights declare no shares.
         """
@@ -138,14 +138,14 @@ class DeclaredFigures:
         return cls(size, shares, stated.margin, is_laplace(certificate), stated.records)
 
     def test(self, sizes: SizeEstimates) -> EquivalenceTest:
-        """Return the test of all figures that have a measured size, at a level corrected for their number."""
+        """Return the test of every figure that has a measured size in `sizes`, its level corrected for their number."""
         number = (self.size is not None) + sum(label in sizes.groups for label in self.shares)
         return EquivalenceTest(self.margin, number, self.laplace, self.records)
 
     def compared(self, sizes: SizeEstimates) -> list[Comparison]:
-        """Return comparisons with the estimated `sizes`.
+        """Return a list of comparisons with the estimated `sizes`: everybody's, then each measured group's.
 
-        Everybody's is first, then measured groups' in the shares' order.
+        Groups are in the shares' order.
         """
         total, test = sizes.total, self.test(sizes)
         found = [
@@ -194,10 +194,10 @@ def sizes_of(
 
 
 def rows_by_size(shares: Mapping[str, float], sizes: SizeEstimates) -> dict[str, float]:
-    """Return each group's part of the rows by measured sizes: the nearest sizes without negative ones.
+    """Return a mapping from group's label to its part of the rows: measured sizes, the nearest without negative ones.
 
-    Nearest is by least squares among those with the same sum. A group that nothing measured keeps its declared share,
-    and so does every group if no size is above 0.
+    `shares` are the declared ones by label. Nearest is by least squares among those with the same sum. A group that
+    nothing measured keeps its declared share, and so does every group if no size is above 0.
     """
     known = [label for label in shares if label in sizes.groups]
     values = np.array([sizes.groups[label].value for label in known])
@@ -233,7 +233,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
 
 
 def agreement(test: EquivalenceTest) -> dict[str, Any]:
-    """Return the certificate's entry `agreement`, a dict: margin, level, correction, number of statements, records."""
+    """Return the certificate's entry `agreement`, a dict on a test: margin, level, correction, statements, records."""
     return {
         "margin": test.margin,
         "level": test.level,
@@ -244,7 +244,10 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 
 
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
-    """Return sizes of everybody and `labels` by records `counted`, means weighted by 1 / variance; None without."""
+    """Return estimated sizes of everybody and the groups `labels` by noisy numbers `counted` in paid answers.
+
+    They are means weighted by 1 / variance. None if nothing was counted; `overlapping` groups do not add up.
+    """
     direct: dict[StratumPath, list[Counted]] = {}
     for one in counted:
         direct.setdefault(one.path, []).append(one)

@@ -68,7 +68,10 @@ class EquivalenceTest:
         return max(normal, -math.log(beyond) / math.sqrt(2)) if self.laplace else normal
 
     def size(self, declared: float | None, measured: float, variance: float) -> Difference:
-        """Return the difference of everybody's measured number, of this noise variance, from the declared one."""
+        """Return the Difference of everybody's `measured` number from the `declared` one, relative to that.
+
+        `variance` is that of the noise in `measured`; None declared gives a Difference without figures.
+        """
         if declared is None:
             return NOTHING_DECLARED
         return self._difference(declared, measured, variance, 0.0, 0.0)
@@ -126,7 +129,7 @@ class EquivalenceTest:
         return Difference(ratio - 1, low, high, z, self.verdict(low, high))
 
     def verdict(self, low: float, high: float) -> str:
-        """Return the text AGREES, DIFFERS or UNDECIDED for an interval, `low` to `high`, of the relative difference."""
+        """Return AGREES, DIFFERS or UNDECIDED for an interval, `low` to `high`, of measured / declared - 1."""
         if -self.margin <= low and high <= self.margin:
             return AGREES
         return DIFFERS if low > self.margin or high < -self.margin else UNDECIDED

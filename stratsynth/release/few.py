@@ -34,7 +34,7 @@ LISTED = 1000
 
 
 def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Return dicts (levels, people, fitted_in, few) of a prepared fit's groups that are small or were merged.
+    """Return a list of dicts (levels, people, fitted_in, few) of a prepared fit's groups that are small or were merged.
 
     Small is a public size below FEW or below its noise. Groups that cannot occur are left out. People is None if no
     size is public. Without strata, [].
@@ -64,7 +64,10 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
 
 
 def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
-    """Issue a FewPeopleWarning if a (condition, rows) pair of `parts` allows only a certificate's small groups."""
+    """Issue a FewPeopleWarning for each of `parts`, (condition, rows), that allows only small groups of a certificate.
+
+    A condition maps columns of the schema to codes.
+    """
     listed, by = certificate.small_groups, certificate.strata.by
     if not listed or any(group.levels.keys() != {*by} for group in listed):
         return
@@ -97,9 +100,10 @@ def _warnings(
     cells: Mapping[Cell, SmallGroup],
     measured: Mapping[str, MeasuredCount],
 ) -> Iterator[str]:
-    """Yield at most one text, size and merge of a schema's groups that `where` allows, if `cells` has them all.
+    """Yield one text, or none, on the condition `where`, codes by column: the size and merge of the groups it allows.
 
-    `order` are the groups' columns; `measured` are counts by group's label.
+    None unless `cells`, small groups by their levels of the columns `order`, has them all. `measured` are counts by
+    group's label.
     """
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
@@ -126,7 +130,7 @@ def _warnings(
 
 
 def _measured(counts: Sequence[MeasuredCount | None]) -> str:
-    """Return words on the measured size of groups together, by `counts`; "" where one was not measured by itself."""
+    """Return words on the measured size of groups together, by their `counts`; "" where one was not measured alone."""
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
         return ""

@@ -42,7 +42,7 @@ class FirstAnswer:
 
     @classmethod
     def of(cls, prepared: Prepared, answer: NoisyTable) -> FirstAnswer:
-        """Return the answer with the columns' names."""
+        """Return the first question's `answer`, a table of noisy counts, with the prepared fit's names of columns."""
         usable, *outside = answer.values.tolist()
         schema = prepared.public.schema
         with_missing = {name for name, column in schema.columns.items() if MISSING in column.all_levels}
@@ -106,7 +106,7 @@ class FirstAnswer:
         return f"{MeasuredCount(self.usable, sd)} {self.question.counted} are usable, {of}. {why}"
 
     def stopped(self, *, saved: bool = True) -> str:
-        """Return the message of a fit that stops here; `saved` is False where nothing is charged."""
+        """Return the text of an error: the fit stops after this answer; `saved` is False where nothing is charged."""
         cost = f" for {100 * self.question.share:g} % of the budget, and the rest is not spent" if saved else ""
         return (
             f"the fit stopped after its first question{cost}: {self.measured} Correct the schema or the data; or go on "

@@ -30,7 +30,10 @@ RULES = "rules.json"
 
 
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
-    """Write a release's folder: certificate, model, measurements, page, `rows` rows by `seed` (also CSV); its path."""
+    """Write a release's `folder`: certificate, model, measurements, page, `rows` synthetic rows; return its path.
+
+    Rows are drawn by `seed`, None for the declared number; with `csv` they are written as CSV too.
+    """
     from stratsynth.data.writing import write_table
     from stratsynth.release.benchmark import with_rows
     from stratsynth.release.page.frame import release_page
@@ -79,7 +82,10 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
 
 
 def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path, Mapping[str, Inside]]:
-    """Return model, certificate (without `files`), path and laws of a release folder; ReleaseError if it is damaged."""
+    """Return (model, certificate record without `files`, path, laws within bins by column) of a release folder.
+
+    ReleaseError if it is damaged.
+    """
     path = given_path("the release", folder, error=ReleaseError)
     record = read_certificate(path)
     laws = f"model/{files.LAWS}"

@@ -29,7 +29,10 @@ FIRST = ("public_columns", "exact_totals")
 
 
 def measured_rows(release: Release) -> dict[str, float] | None:
-    """Return each group's part of the rows by its measured size; None for a release whose groups have none."""
+    """Return a mapping from group's label to its part of the rows, by measured size.
+
+    None for a release without such.
+    """
     stated, model = release.statement, release.model
     if stated.agreement is None or not isinstance(model, Mixture):
         return None
@@ -64,7 +67,10 @@ def by_measured_sizes(release: Release) -> Release:
 
 
 def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str, float]) -> CertificateRecord:
-    """Return a certificate's record, as `stated`, with the groups' parts of the rows, and notices to match."""
+    """Return a certificate's record with the groups' parts of the rows, `rows` by label, and notices to match.
+
+    `stated` is the same certificate as an object.
+    """
     found = [replace(c, rows=rows.get(c.stratum)) if c.what == SHARE else c for c in Comparison.stated_in(stated)]
     return CertificateRecord(
         {
@@ -77,9 +83,9 @@ def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str,
 
 
 def renewed(stated: Certificate, found: Sequence[Comparison]) -> list[dict[str, str]]:
-    """Return the notices of a certificate, `stated`, as dicts.
+    """Return the notices of a certificate, `stated`, as dicts (kind, text), those on declared numbers made anew.
 
-    Notices on declared numbers are made anew from the comparisons `found`.
+    They are made from the comparisons `found`.
     """
     others = [{"kind": each.kind, "text": each.text} for each in stated.notices if each.kind not in KINDS]
     if stated.agreement is None:

@@ -24,7 +24,7 @@ LARGEST_FOLDER = 10_000
 
 
 def listed_files(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file of a release folder but certificate.json, by relative path."""
+    """Return a mapping from relative path to SHA-256 of every file of a release folder but certificate.json."""
     return {name: sha256(folder / name) for name in names(folder) if name != CERTIFICATE}
 
 
@@ -56,7 +56,9 @@ def schema_of(certificate: Certificate) -> str:
 
 
 def check_files(folder: Path, certificate: Certificate, wanted: Sequence[str]) -> None:
-    """Refuse files of `wanted` in a folder that differ from the certificate's hashes; without a list, refuse none.
+    """Refuse the files `wanted` (relative paths) of a folder that differ from the hashes in the certificate.
+
+    A certificate that lists none refuses none.
 
     Raises:
         ReleaseError: A file that is missing, unreadable, not listed, or different from the listed one.

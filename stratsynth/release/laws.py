@@ -70,7 +70,10 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return the laws of a fit's numbers within bins, by column, and what its certificate says of them."""
+    """Return (laws of a fit's numbers within bins by column, the certificate's entries on them); empty if no rows.
+
+    From the prepared fit's prior, the model, its certificate and the noisy answers, an Arrow table.
+    """
     if model.returns is not Returns.ROWS:
         return {}, ()
     rows = None if prepared.prior is None else prepared.prior.rows
@@ -85,7 +88,7 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return by column the laws that go beyond a schema's shapes, and what the certificate says of them.
+    """Return (laws that go beyond a schema's shapes, by column; tuple of the certificate's entries on them).
 
     Args:
         schema: All columns of the release.
@@ -121,7 +124,9 @@ def tail_counts(
     measurements: pa.Table,
     model: Callable[[], Model],
 ) -> dict[str, TailCounts]:
-    """Return everybody's noisy numbers of records from each bin on, by column; columns that nothing tells are absent.
+    """Return a mapping from column to everybody's noisy numbers of records from each bin on, with their noise.
+
+    Columns that nothing measured are absent.
 
     Args:
         schema: All columns of the release.
@@ -151,7 +156,7 @@ def tail_counts(
 
 
 def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> tuple[Tail | None, str]:
-    """Return the Pareto tail that noisy counts give, or None and the reason.
+    """Return (Pareto tail that noisy counts of a column give, ""), or (None, sentence with the reason).
 
     Args:
         column: The column.
@@ -176,7 +181,7 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
 
 
 def starts_of(schema: Schema, name: str) -> list[int]:
-    """Return the bins of a column at which a tail may start: above 0, no spikes, and with no rule that splits it."""
+    """Return the list of bins of column `name` at which a tail may start: above 0, no spikes, not split by a rule."""
     column = _numeric(schema, name)
     wide = [i for i, (low, _) in enumerate(column.extents) if low > 0 and low not in column.spikes]
     named = [box[name] for rule in schema.rules for box in rule.cells(schema) if name in box]
@@ -195,7 +200,11 @@ def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None)
 
 
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None) -> InsideStated:
-    """Return the certificate's entry on one column's law; `prior` has the weights of places in a prior's rows."""
+    """Return the certificate's entry on the law of the column `name`.
+
+    `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
+    without.
+    """
     tail = law.tail
     before = np.zeros((len(column.extents), 1)) if prior is None else prior
     placed = None if law.density is None else np.any(law.density != before, axis=1)

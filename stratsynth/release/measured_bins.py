@@ -63,7 +63,10 @@ class BinAnswers:
 
 
 def bin_answers(schema: Schema, measurements: pa.Table) -> dict[str, BinAnswers]:
-    """Return by column the noisy answers about numbers within bins that a release published."""
+    """Return a mapping from column to the noisy answers about numbers within bins: sums of places, and of multiples.
+
+    `measurements` is a release's Arrow table of them; columns of the schema without such are absent.
+    """
     if "sum" not in measurements.column_names:
         return {}
     import pyarrow.compute as pc
@@ -91,7 +94,11 @@ def bin_counts(
     measurements: pa.Table,
     model: Callable[[], Model],
 ) -> Mapping[str, tuple[Floats, Floats]]:
-    """Return by column everybody's noisy number of records in each bin, and its noise; without columns not measured."""
+    """Return a mapping from column to two arrays by bin: everybody's noisy number of records, its noise's deviation.
+
+    By the noisy `measurements` of a release; columns of `names` that are not measured are absent. `model` loads the
+    model, called only if strata are split again.
+    """
     try:
         squares = Squares(read_tables(schema, certificate, measurements, model))
     except StratsynthError:  # strata that overlap, of which a record is in several
@@ -123,9 +130,11 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
 
 
 def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Floats, spread: Floats) -> Floats:
-    """Return the density of each bin, by which numbers have its estimated mean place; zeros where the shape stays.
+    """Return an array (bins, places): density of each bin of a column by which numbers have its estimated mean place.
 
-    Of a bin with multiples, the density is the one from which they are rounded, so that the mean place is theirs too.
+    Rows of 0 keep the shape of `law`. `sums` are the noisy sums of places by bin, of deviation `noise`, `counts` the
+    noisy numbers of records, of deviations `spread`. Of a bin with multiples, the density is the one from which they
+    are rounded, so that the mean place is theirs too.
     """
     tail = [] if law.tail is None else law.tail.bins(column).tolist()
     found = np.zeros((len(column.extents), PLACES)) if law.density is None else law.density.copy()
@@ -147,7 +156,10 @@ def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Fl
 
 
 def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> float:
-    """Return the mean place of numbers of bin i that are drawn by a density, and rounded to multiples by weight."""
+    """Return the mean place, from -1 to 1, of numbers of a column's bin i that are drawn by `density` and rounded.
+
+    `heaps` are the weights of the classes of multiples that they are rounded to.
+    """
     codes, share = np.full(PLACES, i), (np.arange(PLACES) + 0.5) / PLACES
     table = np.zeros((len(column.extents), PLACES))
     table[i] = density
@@ -162,14 +174,17 @@ def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> flo
 
 
 def _drawn(column: Numeric, x: Floats | float) -> Floats:
-    """Return numbers on the scale on which the column's shape is even."""
+    """Return numbers x on the scale on which the column's shape is even: themselves, or logarithms."""
     if column.shape in LINEAR:
         return np.asarray(x, np.float64)
     return np.asarray(np.copysign(np.log1p(np.abs(x) / float(column.transform_unit)), x))
 
 
 def _shape(column: Numeric, law: Inside, i: int) -> Floats:
-    """Return the density of bin i without answers: even on the drawn scale, or falling off by the tail's slope."""
+    """Return the density, an array over places, of a column's bin i without answers: even on the drawn scale.
+
+    In a bin of the law's tail it falls off by the tail's slope.
+    """
     if law.tail is None or i not in law.tail.steep(column):
         return np.ones(PLACES)
     unit = float(column.transform_unit)
@@ -180,9 +195,10 @@ def _shape(column: Numeric, law: Inside, i: int) -> Floats:
 
 
 def tilted(base: Floats, mean: float) -> Floats:
-    """Return the density proportional to base x exp(theta u) whose mean place is `mean`, by bisection; as wide as base.
+    """Return the array proportional to base x exp(theta u), u each place from -1 to 1, whose mean place is `mean`.
 
-    Beyond what a density on its cells can have, the steepest one.
+    `base` is a density over places, as wide; theta is found by bisection. Beyond what a density on its cells can have,
+    the steepest one.
     """
     low, high = -2.0 * PLACES, 2.0 * PLACES
     for _ in range(60):
@@ -193,7 +209,10 @@ def tilted(base: Floats, mean: float) -> Floats:
 
 
 def _classes(column: Numeric, numbers: Floats, noise: float) -> Floats:
-    """Return the weight of each class of multiples by bin; zeros where noise hides them, or in a bin of one number."""
+    """Return an array (bins, classes) of weights of a column's multiples, by noisy `numbers` of them.
+
+    `noise` is their deviation. Zeros where noise hides them, or in a bin of one number.
+    """
     wide = np.array([low < top for low, top in column.extents])
     sure = numbers.sum(axis=1) > SURE * noise * np.sqrt(numbers.shape[1])
     clear = np.where(numbers > LOUD * noise, numbers, 0.0)
@@ -201,7 +220,7 @@ def _classes(column: Numeric, numbers: Floats, noise: float) -> Floats:
 
 
 def numeric(schema: Schema, name: str) -> Numeric:
-    """Return the column of this name, which is one of numbers."""
+    """Return the schema's column of this name, one of numbers."""
     column = schema.column(name)
     assert isinstance(column, Numeric)  # noqa: S101 - the callers name columns of numbers
     return column

@@ -96,10 +96,10 @@ def compared(found: Sequence[Comparison], margin: float, cut: int | None) -> lis
 
 
 def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
-    """True if the comparison `c` is off by over `quantile` deviations of noise and sampling of weights up to `most`.
+    """True if measured and declared number in `c`, a comparison, differ by over `quantile` deviations.
 
-    Drawn at random from a population with the declared shares, its total of weights up to `most` would vary by `most`
-    times the declared number at most.
+    They are those of noise and of sampling weights up to `most`. Drawn at random from a population with the declared
+    shares, its total of weights up to `most` would vary by `most` times the declared number at most.
     """
     away, declared = c.measured - (c.declared or 0.0), c.declared or 0.0
     own = away / c.z if c.z else c.noise_sd
@@ -113,7 +113,7 @@ def is_nothing(c: Comparison) -> bool:
 
 
 def named(groups: Sequence[str]) -> str:
-    """Return the first NAMED groups joined by commas, then "and N more groups" if there are more."""
+    """Return text: the first NAMED of the groups' names joined by commas, then "and N more groups" if need be."""
     more = f" and {len(groups) - NAMED} more groups" if len(groups) > NAMED else ""
     return f"{', '.join(groups[:NAMED])}{more}"
 
@@ -156,12 +156,15 @@ def measured_line(certificate: Certificate) -> str:
 
 
 def records(number: float) -> str:
-    """Return a noisy number of records as text, rounded; one below 0 is 0."""
+    """Return text: a noisy number of records, rounded, with commas; "0" for one below 0."""
     return f"{max(number, 0.0):,.0f}"
 
 
 def percents(difference: float | None, low: float | None, high: float | None, z: float | None) -> str:
-    """Return text: a relative difference in per cent, its interval (`low`, `high`), its `z` deviations, if known."""
+    """Return text: a relative difference in per cent, its interval (`low`, `high`, of 1), `z` standard deviations.
+
+    Interval and z are left out if None; a dash for no difference.
+    """
     if difference is None:
         return "–"
     inside = "" if low is None or high is None else f", from {signed(low)} to {signed(high)}"
@@ -175,9 +178,9 @@ def signed(part: float) -> str:
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
-    """Yield the text on a declared size that the measured one in comparison `c` contradicts; none if they agree.
+    """Yield a text on a declared size that the measured one in `c`, a comparison, contradicts; none if they agree.
 
-    `cut` is one more reason why weighted rows count less than declared.
+    `cut` is one more reason, in words, why weighted rows count less than declared.
     """
     declared = "" if c.declared is None else f"declared {c.declared:,.0f}; "
     if is_nothing(c):

@@ -35,9 +35,10 @@ INTERNAL = "INTERNAL: real rows without a charge; not differentially private, no
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
 ) -> Figure:
-    """Return a figure: shares of a release's `columns` by level, in rows by `seed` and `real` ones; save it to `path`.
+    """Return a matplotlib figure: shares of levels of the release's `columns` in rows drawn by `seed`, and `real` ones.
 
-    UsageError if the file exists or is of another kind; with `real` also if it lies in a release.
+    `path` is a file to save it to, None for none. UsageError if it exists or is of another kind; with `real`, also if
+    it lies in a release.
     """
     from stratsynth.data.draft import refuse_release_folder
 
@@ -72,7 +73,7 @@ def columns_plot(
 
 
 def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
-    """Return, by column, a float array: each level's share of the rows of `data`, in the schema's order of levels."""
+    """Return a mapping from column to a float array, each level's share of rows of `data`, in the schema's order."""
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode
 
@@ -82,7 +83,7 @@ def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
 
 
 def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
-    """Draw shares `drawn` and `real` of a column, titled `name`, into `axes`: steps of numbers, bars of levels.
+    """Draw `drawn` and `real` shares by level of a column, titled `name`, into `axes`: steps of numbers, or bars.
 
     Numbers stand at their place, on a logarithmic scale where bins are much wider in the tail (`_places`). A height is
     a share per width, 1 where rows lie evenly: a wide bin of many rows is as flat as it is.
@@ -114,7 +115,7 @@ def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDAr
 
 
 def _places(column: Numeric, edges: Sequence[float]) -> NDArray[np.float64]:
-    """Return the place of the `edges` of a column's bins, 0 to 1, ascending: to scale, or on a logarithmic scale.
+    """Return an array of places, 0 to 1, of the `edges` of a column's bins: to scale, or on a logarithmic scale.
 
     A bin of a single number is at least NARROW wide, so that it is seen.
     """

@@ -24,7 +24,7 @@ ROW = "row"
 
 
 def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
-    """Return an array of the model's prediction per row of `data`, in its order; `seed` is for chance, or None.
+    """Return an array of the model's prediction for each row of `data`, in its order; `seed` is for chance, None: none.
 
     Raises:
         UsageError: Rows that have no order.
@@ -33,7 +33,9 @@ def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
 
 
 def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequence[str] = ()) -> pa.Table:
-    """Return an Arrow table: columns `keep` of `data`, or `row`; `prediction` by `seed`; further ones of the model.
+    """Return an Arrow table, a row for each of `data`: the columns `keep` of it, or `row`; `prediction`; more.
+
+    `seed` is for models that predict by chance; further columns are the model's.
 
     Raises:
         UsageError: Rows without order, if no column is kept; columns named as the predictions are.
@@ -52,7 +54,10 @@ def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequen
 
 
 def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa.Array:
-    """Return column `name` of `data`: of a frame with pandas' own type, of another source the one of `rows`."""
+    """Return column `name` of `data`, with pandas' own type if that is a frame.
+
+    Of another source, that of `rows`, the table read from it.
+    """
     import pandas as pd
     import pyarrow as pa
 
@@ -65,7 +70,10 @@ def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa
 
 
 def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
-    """Return columns of `data`; if `ordered`, UsageError for a database, Spark, or a file with lines left out."""
+    """Return an Arrow table of the columns of `data`, any source of rows.
+
+    If `ordered`, UsageError for a database, Spark, or a file with lines left out.
+    """
     source = open_source(data)
     if ordered and source.engine is not None:
         raise UsageError(

@@ -241,7 +241,7 @@ def _mechanisms(certificate: Certificate) -> str:
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Yield lines of YAML behind `indent` of `value`, mapping of mappings, lists, texts, numbers; quoted as JSON."""
+    """Yield lines of YAML, behind the text `indent`, of `value`: a mapping of mappings, lists, texts and numbers."""
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield f"{indent}{key}:"

@@ -152,7 +152,7 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return n synthetic rows as an Arrow table, as `sample` with these arguments.
+        """Return n synthetic rows as an Arrow table; arguments are those of `sample`, and a counter.
 
         `moved` counts what rules change.
         """

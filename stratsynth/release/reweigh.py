@@ -36,19 +36,23 @@ class RatioOfShares:
     b: Floats
 
     def at(self, shares: Floats) -> float:
-        """Return the overall result (shares @ a) / (shares @ b) at shares of groups; NaN if the divisor is 0."""
+        """Return this overall result, (shares @ a) / (shares @ b), at an array of groups' shares.
+
+        NaN if it divides by 0.
+        """
         below = float(shares @ self.b)
         return float(shares @ self.a) / below if below > 0 else math.nan
 
     def pull(self, value: float) -> Floats:
-        """Return the array a - value b, an entry a group: shares whose product with it is 0 have the result `value`."""
+        """Return the array a - value b, an entry a group: shares whose product with it is 0 give the result `value`."""
         return self.a - value * self.b
 
 
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
-    """Return the group's share, 0 to 1, at which the `quotient` is `value`.
+    """Return the share, 0 to 1, of the group of this number at which the result `quotient` is `value`.
 
-    The other groups keep their proportions. None if there is no such share.
+    `shares` is an array of all groups' shares, of which the other groups keep their proportions. None if there is no
+    such share.
     """
     rest = 1 - shares[group]
     if rest <= 0:
@@ -63,7 +67,10 @@ def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> f
 
 
 def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
-    """Return the array of shares, each from `low` to `high`, sum 1, whose product with the array `pull` is largest."""
+    """Return the array of groups' shares, sum 1, whose product with the array `pull` is largest.
+
+    Each is between its entries of the arrays `low` and `high`.
+    """
     order = np.argsort(-pull, kind="stable")
     room = (high - low)[order]
     before = np.cumsum(room) - room
@@ -74,7 +81,10 @@ def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
-    """Return the largest (sign 1) or smallest (-1) quotient over groups' shares, each from `low` to `high`, sum 1."""
+    """Return the largest (sign 1) or smallest (-1) value of the result `quotient` over groups' shares of sum 1.
+
+    Each share is between its entries of `low` and `high`; `shares` is where the search starts.
+    """
     value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
     value = quotient.at(shares) if math.isnan(value) else value
     # Dinkelbach (1967): maximise a - value b, linear in the shares, then take the result there as the next value.
@@ -87,14 +97,14 @@ def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, 
 
 
 def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
-    """Return lower and upper ends, in 0 to 1, of shares that are each off by at most the part `off` of themselves."""
+    """Return arrays of lower and upper ends, in 0 to 1, of shares that are off by at most `off` times themselves."""
     return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
 
 
 def together(quotient: RatioOfShares, shares: Floats, moved: float) -> float | None:
-    """Return the least relative error of all shares at once that moves the quotient by `moved`; None if 1 does not.
+    """Return the least relative error of all groups' `shares` at once that moves the result `quotient` by `moved`.
 
-    Bisection: the wider the intervals, the further the result can move.
+    None if 1 does not. Bisection: the wider the intervals, the further the result can move.
     """
     value, found = quotient.at(shares), math.inf
     for sign in (1, -1):

@@ -35,9 +35,9 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """Return m frames of n rows by `seed`.
+    """Return a list of m frames of n rows (None: the declared size), each from the release's model refitted, by `seed`.
 
-    Each is drawn from the release's model refitted with fresh noise. Unsupported where that is not sound.
+    Refitted to its answers with fresh noise. Unsupported where that is not sound.
     """
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
@@ -69,7 +69,7 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
 
 
 def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> Sequence[TableModel]:
-    """Return `times` models of the kind of `model`, fitted to the release's measurements with fresh noise by `rng`."""
+    """Return a list of `times` models like `model`, fitted to a release's measurements with fresh noise by `rng`."""
     found: dict[str, list[tuple[Columns, np.ndarray[Any, Any], float]]] = {}
     for label, columns, values, sigma in measured(release.measurements):
         found.setdefault(label, []).append((columns, values, sigma))
@@ -95,7 +95,10 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` models of `model`'s kind, each fitted to `tables` with noise by `rng`; without tables, itself."""
+    """Return a list of `times` models like `model`, each fitted to its `tables` with fresh noise by `rng`.
+
+    Tables are (columns, counts, sigma); without any, the model itself each time.
+    """
     if not tables:
         return [model] * times
     return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
@@ -104,7 +107,11 @@ def _again(
 def _together(
     model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return `times` mixtures of `model`'s shares, each of everybody's model, refitted to `tables`, noise by `rng`."""
+    """Return a list of `times` mixtures with the shares of `model`, each of everybody's model, fitted again.
+
+    They are fitted to `tables`, (columns, counts, sigma), with fresh noise by `rng`; Unsupported without tables or for
+    parts of several kinds.
+    """
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")
@@ -114,7 +121,7 @@ def _together(
 
 
 def _rows(tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]]) -> float:
-    """Return the estimated number of rows, at least 1: the tables' sums averaged by inverse variance."""
+    """Return the estimated number of records, at least 1, by sums of `tables`, (columns, counts, sigma), averaged."""
     worth = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     sums = np.array([values.sum() for _, values, _ in tables])
     return max(float(worth @ sums / worth.sum()), 1.0)

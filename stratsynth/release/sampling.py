@@ -94,9 +94,9 @@ class Drawing:
         seed: int | None,
         inside: Mapping[str, Inside],
     ) -> Drawing:
-        """Return the sample `wanted` of a model and its certificate: numbers of rows, seed, laws `inside`.
+        """Return the sample `wanted` of a model, prepared: numbers of rows by group, and seed; no row is drawn.
 
-        No row is drawn.
+        `inside` has the laws within bins by column. FewPeopleWarning for small groups of the certificate.
         """
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
@@ -116,7 +116,10 @@ class Drawing:
         return max(1, -(-self.rows // PIECE))
 
     def piece(self, number: int, moved: Moved) -> pa.Table:
-        """Return piece `number`, from 0, as an Arrow table in random order; `moved` counts what rules change."""
+        """Return piece `number`, from 0, as an Arrow table in random order.
+
+        Counts of what rules change go to `moved`.
+        """
         import pyarrow as pa
 
         from stratsynth.schema.codec import decode
@@ -137,9 +140,10 @@ class Drawing:
         )
 
     def _draw(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Return n rows, as codes by column, that meet a condition and break no rule; `moved` counts what rules change.
+        """Return n rows, as codes by column, that meet the condition `where` (codes by column) and break no rule.
 
-        Bins of a tail are drawn again by the tail's law, among those that the condition allows.
+        `moved` counts what rules change. Bins of a tail are drawn again by the tail's law, among those that the
+        condition allows.
         """
         model = self.model
         rows = draw_allowed(model.schema, n, rng, lambda k, counts: model.counted(k, rng, where, counts), where, moved)
@@ -152,9 +156,10 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return (condition, rows) pairs of the request `wanted` on a model; UsageError if none can be drawn.
+    """Return a sequence of (condition, rows), a condition mapping columns to codes, for the sample `wanted` of a model.
 
-    The strata of a certificate are the groups of `n_by_group` without `by`.
+    The strata of the certificate are the groups of `n_by_group` without `by`; `rng` places remainders. UsageError if
+    none can be drawn.
     """
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)
@@ -171,7 +176,10 @@ def _parts(
 
 
 def _levels(schema: Schema, where: Conditions) -> dict[str, tuple[str, ...]]:
-    """Return tuples of levels by column; UsageError if `where` has another form or levels the schema lacks."""
+    """Return a mapping from column to a tuple of levels, for a user's conditions `where` on columns of a schema.
+
+    UsageError if it has another form or levels the schema lacks.
+    """
     if not isinstance(where, Mapping):
         raise UsageError(
             f"where is a table from columns to levels, such as {example(schema)}, not {quoted_value(where)}."

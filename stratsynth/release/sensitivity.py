@@ -184,7 +184,7 @@ class GroupSizes:
 
     @classmethod
     def of(cls, release: Release, strata: Sequence[Stratum]) -> GroupSizes:
-        """Return the measured sizes of the groups `strata`, as the release's certificate compares them; else empty."""
+        """Return the measured sizes of the groups `strata`, by the release's certificate; empty if it compares none."""
         from stratsynth.release.grouping import measured_rows
 
         if not release.certificate.get("agreement"):  # an older certificate, or none
@@ -198,7 +198,7 @@ class GroupSizes:
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
-    """Return DRAWN rows of the group `stratum` of a model, as codes by column, that break no rule; seed 0."""
+    """Return DRAWN rows of one part of a mixture, that of `stratum`, as codes by column, that break no rule; seed 0."""
     part, rng = model.parts[stratum], np.random.default_rng(0)
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
@@ -206,10 +206,10 @@ def _sample(model: Mixture, stratum: Stratum) -> Codes:
 def _quotients(
     model: Mixture, column: str, samples: Mapping[Stratum, Codes], law: Inside | None
 ) -> Iterator[tuple[str | None, RatioOfShares]]:
-    """Yield (None, mean) of a numeric column, by the means of its bins; else (level, share) of each level.
+    """Yield (None, mean) of a numeric `column`, by the means of its bins; else (level, share) for each level.
 
-    Means and shares are functions of the groups' weights; `samples` replaces the models of groups that know no rules,
-    and `law` is that of numbers within bins, where it is more than the schema's.
+    Means and shares are RatioOfShares of the mixture's groups; `samples` replaces the models of groups that know no
+    rules, and `law` is that of numbers within bins, where it is more than the schema's.
     """
     kind = model.schema.column(column)
     tables = np.array(
@@ -274,10 +274,10 @@ def _tip(
 
 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
-    """Return (lower, upper) ends of shares of `strata`, by the table `given`; unnamed ones keep their share.
+    """Return two arrays, lower and upper ends of the shares of `strata`, by a file or frame `given`.
 
-    Refused: other columns, groups that are no stratum or named twice, ends not in order in 0 to 1, and no shares of sum
-    1.
+    Groups not in it keep their entry of `shares`. Refused: other columns, groups that are no stratum or named twice,
+    ends not in order in 0 to 1, and no shares of sum 1.
     """
     low, high = shares.copy(), shares.copy()
     places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}

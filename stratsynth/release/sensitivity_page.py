@@ -12,7 +12,7 @@ from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
 
 
 def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
-    """Return a Page of the sensitivity `found`, a row for each result, the most delicate first; all with `every`.
+    """Return a Page of a weight sensitivity `found`, a row for each result, the most delicate first.
 
     A column's levels are shown by the most delicate one, with `every` all.
     """
@@ -68,7 +68,7 @@ def _name(result: Result) -> str:
 
 
 def _sentence(result: Result, points: str) -> str:
-    """Return the sentence on the share that moves the first shown result, `points` being the threshold in percent."""
+    """Return a sentence: how far off a share has to be to move a result by `points`, the threshold as text."""
     tip = result.tips[0]
     what = f"mean of {result.column}" if result.level is None else f"share of {_name(result)}"
     moves = f"moves by more than {points} {'%' if result.level is None else 'points'}"
@@ -82,7 +82,10 @@ def _sentence(result: Result, points: str) -> str:
 
 
 def _measured(found: WeightSensitivity, points: str) -> str:
-    """Return a sentence: how many results of `found` the measured sizes move by over `points`, verdicts on shares."""
+    """Return sentences on a weight sensitivity `found`: groups whose measured size differs, results that this moves.
+
+    A result is moved by more than `points` per cent, a text.
+    """
     if found.follow == "measured":
         return "The rows follow the measured sizes of the groups already."
     there = [r for r in found.results if r.measured is not None]

@@ -92,7 +92,10 @@ def _check_parent(out: Path) -> None:
 
 
 def _begun(out: Path) -> Mapping[str, Any]:
-    """Return the description of a sample begun in `out`; {} for nothing or an empty folder; else UsageError."""
+    """Return the description, a mapping, of a sample begun in the folder `out`; {} for none or an empty one.
+
+    Else UsageError.
+    """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         _check_parent(out)
         return {}

@@ -27,7 +27,10 @@ def new_figure(width: float = 7.2, height: float = 4.6) -> Figure:
 
 
 def check_path(path: str | Path) -> Path:
-    """Return the path; UsageError if it is no .pdf, .svg or .png, exists, or its folder does not."""
+    """Return the path of a picture to write.
+
+    UsageError if it is no .pdf, .svg or .png, exists, or its folder does not.
+    """
     path = Path(path)
     if path.suffix not in KINDS:
         raise UsageError(f"{path}: a figure is written as .pdf, .svg or .png.")
@@ -47,7 +50,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def stamp(figure: Figure, text: str) -> None:
-    """Write `text` in red at the foot of a matplotlib figure, in place."""
+    """Write `text`, in red, at the foot of a matplotlib figure, which is changed."""
     foot = 0.2 / figure.get_figheight()
     engine = figure.get_layout_engine()
     if engine is not None:

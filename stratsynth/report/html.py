@@ -23,7 +23,7 @@ WORD = 20
 
 
 def render(page: Page) -> str:
-    """Return a Page as the text of one HTML file; equal pages give equal bytes."""
+    """Return the text of one HTML file for a Page; equal pages give equal bytes."""
     styles = [_read("style.css")] + ([_read("internal.css")] if page.internal else [])
     script = _read("page.js")
     # the policy allows just these texts, by their hashes
@@ -63,7 +63,10 @@ def _environment() -> Environment:
 
 
 def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int | None]:
-    """Return (text or picture of a value in a `column`, row's sorting key or None, heat map shade 0-8 or None)."""
+    """Return how a `column` shows a value: (text or picture, key that rows are sorted by, shade 0-8 of a heat map).
+
+    Key and shade are None where there is none.
+    """
     if isinstance(value, Cell):
         return value.text, value.key, None
     if isinstance(value, Points):
@@ -81,7 +84,7 @@ def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int |
 
 
 def form(table: Table) -> str:
-    """Return the CSS classes of a table's layout on a phone: "plain", "stack", or "heat" with few, some or many."""
+    """Return CSS classes, a text, of a table's layout on a phone: "plain", "stack", or "heat" with few, some, many."""
     if any(column.kind == "shade" for column in table.columns):
         many = len(table.columns) - 1
         return "heat few" if many <= 6 else "heat some" if many <= 12 else "heat many"

@@ -27,9 +27,9 @@ class Numbers:
     rows: Sequence[Sequence[Any]]
 
     def links(self, stamp: str | None) -> tuple[str, str, str]:
-        """Return the file's name, without its ending, and links that hold the numbers as CSV and as JSON.
+        """Return (file's name without ending, link that holds the numbers as CSV, link as JSON), all texts.
 
-        Numbers of an INTERNAL page bear its stamp, and say so wherever they are copied.
+        `stamp` is that of an INTERNAL page, None for none: the numbers bear it, and say so wherever they are copied.
         What is not a number is empty in CSV, and null in JSON, which has `columns` and `rows`. Text that a spreadsheet
         would take for a formula gets a quotation mark before it.
         """
@@ -76,7 +76,7 @@ def short(value: float | None, digits: int = 3) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """Return a number with its sign and `digits` significant digits; a dash for None and NaN."""
+    """Return `value` as text with its sign and `digits` significant digits; a dash for None and NaN."""
     text = short(value, digits)
     return f"+{text}" if value is not None and value > 0 else text
 
@@ -87,7 +87,7 @@ def percent(share: float | None) -> str:
 
 
 def spelt(value: str | float | None, kind: str) -> str:
-    """Return the text of a table's value, for a column of kind `kind` (`page.Column`); a dash for a missing number."""
+    """Return a table's `value` as text, as a column of kind `kind` (`page.Column`) shows it; a dash if missing."""
     if kind == "text" or isinstance(value, str):
         return str(value)
     number = known(value)
@@ -106,12 +106,15 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 
 
 def several(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun, "1 group", "2 groups"; the plural is `many`, or `one` with an s."""
+    """Return text: a number with its noun, "1 group", "2 groups".
+
+    `one` is the singular, `many` the plural, or an s is added.
+    """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def setting_text(value: Any) -> str:
-    """Return a mechanism's setting `value` as text: nested ones in brackets, lists by commas, booleans yes or no."""
+    """Return a mechanism's setting `value` as text: mappings in brackets, lists by commas, booleans yes or no."""
     if isinstance(value, Mapping):
         if set(value) == {"name", "settings"}:
             settings = setting_text(value["settings"])

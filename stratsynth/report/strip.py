@@ -43,7 +43,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Axis:
-        """Return an axis that spans all finite values, and 0 if `zero`; with `log`, all positive ones."""
+        """Return an axis that spans all finite numbers of `values`, and 0 if `zero`; with `log`, all positive ones."""
         numbers = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
         if not numbers:
             return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)
@@ -66,7 +66,7 @@ class Axis:
         return EDGE + share * (100 - 2 * EDGE)
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Return about `most` round numbers between the axis's ends, in ascending order."""
+        """Return a list of about `most` round numbers between the axis's ends, in ascending order."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             found = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
@@ -106,7 +106,10 @@ class Mark:
 
 
 def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
-    """Return an SVG of marks on one line to `scale`, with intervals, named `what`; if `joined`, a line joins two."""
+    """Return an SVG of marks, with their intervals, on one line of the axis `scale`; if `joined`, a line joins two.
+
+    `what` names it for screen readers.
+    """
     there = [mark for mark in marks if known(mark.value) is not None]
     said = "; ".join(map(str, marks)) or "nothing"
     parts = [Markup('<line class="rule" x1="0" x2="100%" y1="13" y2="13"/>')]
@@ -133,9 +136,9 @@ def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str 
 
 
 def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup:
-    """Return an SVG, named `what`, of a bar from 0 to `value` to `scale`, and interval `low` to `high`.
+    """Return an SVG of a bar from 0 to `value`, on the axis `scale`, and a line from `low` to `high`.
 
-    Below 0 no bar is drawn.
+    Below 0 no bar is drawn; `what` names it for screen readers.
     """
     zero = scale.at(max(0.0, scale.low))
     end = scale.at(max(value, 0.0))
@@ -147,7 +150,7 @@ def bar(scale: Axis, value: float, low: float, high: float, what: str) -> Markup
 
 
 def axis(scale: Axis, unit: str = "") -> Markup:
-    """Return an SVG of the ticks and numbers of an axis, `scale`, with `unit` after each, above pictures."""
+    """Return an SVG of the axis `scale`, to stand above pictures: ticks and numbers, each followed by `unit`."""
     parts = []
     for tick in scale.ticks():
         at = scale.at(tick)
@@ -162,14 +165,17 @@ def axis(scale: Axis, unit: str = "") -> Markup:
 
 
 def picture(said: str, parts: Sequence[Markup], height: int) -> Markup:
-    """Return an SVG of these parts, `height` pixels high, described to screen readers by `said`."""
+    """Return an SVG, `height` pixels high, of these parts of SVG, described to screen readers by the text `said`."""
     return Markup('<svg width="100%" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
         height, said, said, Markup("").join(parts)
     )
 
 
 def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
-    """Return an HTML list of names, each with the mark of its series number; `note` is a last item if not empty."""
+    """Return an HTML list of `names`, (name, series number) pairs, each with its series' mark.
+
+    `note` is last, if not "".
+    """
     parts = [
         Markup('<li><svg width="18" height="20" aria-hidden="true">{}</svg>{}</li>').format(
             Markup('<svg x="9" y="10" overflow="visible"><g class="mark s{}">{}</g></svg>').format(

@@ -34,7 +34,7 @@ def render(page: Page) -> str:
 
 
 def folded(text: str, indent: int = 0) -> str:
-    """Return a text in lines of the terminal's width, all but the first indented by `indent` blanks."""
+    """Return `text` folded into lines of the terminal's width, all but the first indented by `indent` blanks."""
     return textwrap.fill(
         text.translate(CODES), WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
@@ -78,7 +78,10 @@ def _figure(figure: Figure, table: Table) -> Iterator[str]:
 
 
 def _aligned(table: Table, rows: Sequence[Row]) -> list[str]:
-    """Return a text (perhaps of several lines) for the table's heads and each of `rows`; texts left, numbers right."""
+    """Return a list of texts, perhaps of several lines: the table's heads, then each of `rows`.
+
+    Texts left, numbers right.
+    """
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
     cells += [[column.text(row[i]) for i, column in columns] for row in rows]

@@ -22,9 +22,10 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Compare what a certificate's `record` has `stated` of its account with charges, and ledger if any.
+    """Compare what a certificate says of its account with its charges, `stated`, and with the ledger file.
 
-    Add the outcome to `notes`.
+    The outcome, findings or checks passed, is added to `notes`. `record` is the certificate's content; None for no
+    ledger.
     """
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
@@ -94,7 +95,10 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
-    """Add to `notes` if a certificate's (`record`) sections fixed beforehand are those in ledger `lines`, or not."""
+    """Add a finding to `notes` if a certificate's sections, fixed beforehand, are not those in the ledger's `lines`.
+
+    Else a check passed. `record` is the certificate's content, `lines` are reservations that may be its own.
+    """
     reserved = {line.get("sections") for line in lines}
     if None in reserved:
         notes.unchecked.append(
@@ -113,14 +117,15 @@ def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, not
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """Return the sum over a run's charges in a ledger's lines: total variation between drawn and priced noise."""
+    """Return the sum, over the charges of `run` in a ledger's lines, of total variation of drawn from priced noise."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
-    """Add to `notes` if the stated delta's part for tails suffices for runs of total variation `distances`, or not.
+    """Add a finding to `notes` if the part of the stated delta for tails is too small, else a check passed.
 
-    A mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
+    `distances` are total variations of the noise of runs, the least of which counts. A mechanism within total variation
+    t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
     kept = stated.budget.truncation_delta
     found = (1 + math.exp(stated.budget.epsilon)) * min(distances)
@@ -135,10 +140,11 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Return the reservations in `lines`, of those numbered `same` among `made`, that may be the release's own.
+    """Return those reservations, lines of a ledger, that may be the release's own: some of `made`, which are all.
 
-    A certificate states how many reservations there were when its fit made one, so it is the last of these; or an
-    earlier one, if an interrupted fit was continued when the last existed already.
+    Candidates are their numbers `same`; `lines` is the whole ledger. A certificate states how many reservations there
+    were when its fit made one, `releases`, so it is the last of these; or an earlier one, if an interrupted fit was
+    continued when the last existed already.
     """
     if not 0 < releases <= len(made):
         return [made[place] for place in same]
@@ -157,7 +163,10 @@ def _own(
 def _is_it(
     line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
-    """True if a reservation's `line` has the stated budget, and a certificate's (`record`) charges follow."""
+    """True if the reservation `line` has the stated budget and mechanism, and its run's charges are the certificate's.
+
+    `lines` is the whole ledger, `record` the certificate's content.
+    """
     allot = allotment_of(line)
     promised = (
         allot.currency,

@@ -36,7 +36,10 @@ OLDER = "the words on declared and measured numbers: an older version wrote them
 
 
 def check_agreement(certificate: Certificate, folder: Path, notes: Notes) -> None:
-    """Add to `notes` if a certificate's declared and measured numbers, verdicts, rows are those of the folder."""
+    """Add a finding to `notes` for each error in a certificate's declared and measured numbers, or a check passed.
+
+    They are compared with the measurements and the model in the folder.
+    """
     stated, test = Comparison.stated_in(certificate), certificate.agreement
     if test is None:
         if any(c.share is not None or c.rows is not None for c in stated) or certificate.weights.groups == MEASURED:
@@ -68,7 +71,7 @@ def check_agreement(certificate: Certificate, folder: Path, notes: Notes) -> Non
 
 
 def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEstimates) -> Iterator[str]:
-    """Yield a sentence for each of the certificate's comparisons of declared and measured sizes that is not right."""
+    """Yield a sentence for each comparison of a certificate that `declared` and measured `sizes` do not give."""
     test = declared.test(sizes)
     stated = certificate.agreement
     if stated is None or (stated.statements, stated.level) != (test.statements, LEVEL):
@@ -88,7 +91,10 @@ def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEst
 
 
 def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]:
-    """Yield a sentence for each `stated` comparison whose verdict its figures contradict, at `declared`'s margin."""
+    """Yield a sentence for each comparison of the list `stated` whose verdict its own figures contradict.
+
+    The margin of the verdicts is that of `declared`.
+    """
     test = EquivalenceTest(declared.margin, len(stated))
     for c in stated:
         if c.low is None or c.high is None or not c.declared or c.difference is None:
@@ -100,7 +106,10 @@ def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]
 def _rows(
     certificate: Certificate, declared: DeclaredFigures, sizes: SizeEstimates | None, weights: Mapping[str, float]
 ) -> Iterator[str]:
-    """Yield a sentence if groups have other `weights`, parts of rows, than declared shares or measured `sizes` give."""
+    """Yield a sentence if `weights`, a model's parts of rows by group's label, are not those its certificate states.
+
+    Those follow from `declared` shares or, if it says so, from measured `sizes`, None if nothing measured any.
+    """
     wanted: Mapping[str, float] = {label: declared.shares.get(label, weight) for label, weight in weights.items()}
     if certificate.weights.groups == MEASURED:
         if sizes is None:

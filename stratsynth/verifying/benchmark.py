@@ -24,7 +24,11 @@ SLACK = 10
 
 
 def check_benchmark(certificate: Certificate, folder: Path, notes: Notes) -> None:
-    """Compare a certificate's control tables with the model, the rows and its notices; add the outcome to `notes`."""
+    """Add to `notes` findings where model, rows or the certificate's own notices contradict its published totals.
+
+    Without findings, add a check passed; nothing is added if neither model nor certificate has totals, or no model can
+    be loaded from the release `folder`.
+    """
     try:
         model = files.load(folder / "model")
     except (StratsynthError, OSError):
@@ -47,7 +51,7 @@ def check_benchmark(certificate: Certificate, folder: Path, notes: Notes) -> Non
 
 
 def _tables(stated: BenchmarkStated, model: Calibrated) -> Iterator[str]:
-    """Yield a sentence for each control table that is not the model's."""
+    """Yield a sentence for each control table of a certificate's benchmark, `stated`, that is not its model's."""
     if len(stated.tables) != len(model.controls) or stated.most != model.most:
         yield "Its control tables are not those that the model is raked to."
         return
@@ -62,7 +66,7 @@ def _tables(stated: BenchmarkStated, model: Calibrated) -> Iterator[str]:
 
 
 def _words(certificate: Certificate) -> Iterator[str]:
-    """Yield a sentence if notices and disclosures are not those that the benchmark gives."""
+    """Yield a sentence if a certificate's notices and disclosures are not those that its benchmark, or none, gives."""
     stated = certificate.benchmark
     exact = stated is not None and any(table.exact for table in stated.tables)
     if exact != (EXACT in certificate.unprotected):
@@ -76,7 +80,10 @@ def _words(certificate: Certificate) -> Iterator[str]:
 
 
 def _rows(stated: BenchmarkStated, model: Calibrated, folder: Path) -> Iterator[str]:
-    """Yield a sentence for each control table whose cells have other numbers of synthetic rows than is stated."""
+    """Yield a sentence for each control table of `stated`, a certificate's benchmark, that a folder's rows do not fit.
+
+    Cells have to have the stated numbers of synthetic rows, and the totals that the model was raked to.
+    """
     import pyarrow.parquet as pq
 
     path = folder / "synthetic.parquet"

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a folder's files, schema, strata, prior, shares with a certificate and what it stated; add to `notes`."""
+    """Compare the folder's files, schema, strata, prior and shares with a certificate; add the outcome to `notes`.
+
+    `stated` has its guarantee and charges.
+    """
     try:
         listed, present = certificate.files, names(folder)
     except (OSError, ReleaseError) as error:
@@ -48,7 +51,7 @@ def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: 
 
 
 def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
-    """Add a finding to `notes` if the folder's model is made of a prior's rows and the certificate names no prior."""
+    """Add a finding to `notes` if the folder's model is made of a prior's rows and its certificate names no prior."""
     try:
         made = made_of_prior(folder / "model")
     except (ReleaseError, OSError):
@@ -60,7 +63,10 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if the groups a folder's model mixes by shares are not the certificate's, as stated."""
+    """Add a finding to `notes` if the groups in the folder's model, and their shares, are not its certificate's.
+
+    Groups are those of the charges `stated`.
+    """
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -120,7 +126,10 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a certificate's stated public columns with the schema's and with its text; add findings to `notes`."""
+    """Add a finding to `notes` if the public columns that a certificate states are not the schema's, or its text's.
+
+    `stated` has its budget.
+    """
     named, before = stated.budget.public, len(notes.findings)
     listed = set(certificate.unprotected)
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
@@ -140,7 +149,7 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Compare a row's largest weight, scaling sensitivities, in schema and certificate (stated); add to `notes`."""
+    """Add a finding to `notes` if a row's largest weight, by which sensitivities are scaled, is not the schema's."""
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -152,7 +161,7 @@ def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
-    """Add a finding to `notes` if schema and certificate disagree on the protected unit, or the rows it may have."""
+    """Add a finding to `notes` if schema and certificate differ in the protected unit, or in the rows it may have."""
     said, declared = (
         f"one {unit}" if isinstance(unit, str) else f"one {unit.column}, of at most {unit.max_rows:,} rows"
         for unit in (certificate.unit, schema.unit)
@@ -164,9 +173,9 @@ def _unit(schema: Schema, certificate: Certificate, notes: Notes) -> None:
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that charged strata are the certificate's groups, for parallel composition; add the outcome to `notes`.
+    """Add a finding to `notes` if a charge was made in a stratum of other columns or levels, else a check passed.
 
-    Charges are those `stated`; levels have to be the schema's.
+    Charges are those `stated`; columns are the certificate's, levels the schema's.
     """
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]

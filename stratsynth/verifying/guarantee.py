@@ -28,9 +28,9 @@ CLOSE = 1e-7
 
 
 def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Recompute epsilon, delta and prices of a certificate from its stated charges alone.
+    """Recompute epsilon, delta and prices of a certificate from its charges, `stated`; add the outcome to `notes`.
 
-    Add the outcome to `notes`.
+    The outcome: a finding for each disagreement, or checks passed.
     """
     if not certificate.private:
         notes.findings.append(f"The release promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
@@ -88,7 +88,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """Return the epsilon that the reserved amount converts to, at the stated delta."""
+    """Return the epsilon, a number, that the reserved amount, `stated`, converts to at the stated delta."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)
@@ -135,9 +135,9 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Recompute the stated prices `said`, by step, from charges, in one reading of an older certificate.
+    """Add a finding to `notes` if the prices `said`, epsilon by step, do not follow from the charges `stated`.
 
-    Add the outcome to `notes`.
+    Else a check. Of an older certificate, some reading has to fit.
     """
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
@@ -162,7 +162,7 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
 
 
 def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
-    """Return possible (allotment, worst case) pairs: the stated one, or all that an older certificate may mean."""
+    """Return a list of (allotment, worst case), those `stated`, or all that an older certificate may mean."""
     allots, spent = [stated.allot], float(stated.spending.spent())
     if not stated.reserved and 0 < spent < stated.allot.amount:
         allots.append(replace(stated.allot, amount=spent))
@@ -174,7 +174,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
 
 
 def _prices_agree(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
-    """True if every stated price in `said`, by step, equals the recomputed one in `found`."""
+    """True if each price in `said`, epsilon by step, equals the recomputed one in `found`."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 
 
@@ -187,7 +187,10 @@ def _figure(price: float | None) -> str:
 
 
 def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that a certificate's stated charges into each stratum keep to its own budget, if any; add it to `notes`."""
+    """Add a finding to `notes` for each stratum charged above its own budget, if strata have one; else a check passed.
+
+    Budgets are the certificate's, charges those `stated`.
+    """
     own = certificate.strata.epsilon
     if not own:
         return

@@ -26,7 +26,10 @@ TOLERANCE = 1e-6
 
 
 def check_laws(certificate: Certificate, folder: Path, notes: Notes) -> None:
-    """Add to `notes` if the laws that a release draws by, and states, follow from its measurements and its schema."""
+    """Add a finding to `notes` if a folder's laws of numbers within bins do not follow from measurements and schema.
+
+    Both those that the certificate states and those it draws by; else a check passed.
+    """
     rows = any(name.startswith("synthetic.") for name in certificate.files or ())
     if not rows and not certificate.inside:
         return
@@ -71,9 +74,10 @@ def check_laws(certificate: Certificate, folder: Path, notes: Notes) -> None:
 
 
 def _equal_entries(found: InsideStated, stated: InsideStated, prior: Container[str]) -> bool:
-    """True if two entries of a certificate differ at most by rounding.
+    """True if `found` and `stated`, entries of a certificate on a column's law, differ at most by rounding.
 
-    Of a column with numbers of a prior, whose own places are not kept apart, not in how many bins have which.
+    Of a column in `prior`, with numbers of a prior, whose own places are not kept apart, not in how many bins have
+    which.
     """
     kept = {key: 0 for key in ("prior", "places") if found.column in prior and stated.places}
     one, other = {**found.to_dict(), **kept}, {**stated.to_dict(), **kept}
@@ -87,13 +91,13 @@ def _equal(one: object, other: object) -> bool:
 
 
 def _equal_measured(held: Inside, found: Inside) -> bool:
-    """True if two laws have equal densities and weights of multiples, but for rounding."""
+    """True if laws `held` and `found` have equal densities and weights of multiples, but for rounding."""
     pairs = ((held.density, found.density), (held.heaps, found.heaps))
     return all(a is b if a is None or b is None else np.allclose(a, b, rtol=1e-4, atol=1e-9) for a, b in pairs)
 
 
 def _equal_tails(held: Inside, found: Inside) -> bool:
-    """True if two laws have the same tail."""
+    """True if the laws `held` and `found` have equal tails, but for rounding; or none."""
     if held.tail is None or found.tail is None:
         return held.tail is found.tail
     same = (held.tail.first, held.tail.begin) == (found.tail.first, found.tail.begin)

@@ -26,7 +26,10 @@ KIND = "unmeasured"
 
 
 def check_measured(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Add to `notes` if a certificate's `measured` follows from the folder's measurements and stated charges."""
+    """Add a finding to `notes` if a certificate's section `measured` does not follow from the folder's measurements.
+
+    And from the charges `stated`; else a check passed.
+    """
     rows = any(name.startswith("synthetic.") for name in certificate.files or ())
     if certificate.measured is None and not (rows and certificate.software.stratsynth == VERSION):
         return

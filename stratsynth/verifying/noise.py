@@ -34,9 +34,9 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Check that each stated charge pays for its noise, and the folder's measurements hold what was charged.
+    """Add a finding to `notes` for each charge `stated` that does not pay for its noise; else checks passed.
 
-    Add the outcome to `notes`.
+    Likewise if the folder's measurements hold what was not charged.
     """
     charges = stated.spending.charges
     paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
@@ -63,7 +63,10 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Return words on a wrong price or sensitivity of a charge, by what is stated; "" if none, or of unknown kind."""
+    """Return words on a charge's wrong price or sensitivity, by budget and weight as `stated`; "" if none is wrong.
+
+    "" for an unknown kind.
+    """
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
@@ -87,7 +90,7 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
 
 
 def _at_least(charge: Charge, added: float, times: float) -> bool:
-    """True if a charge's sensitivity is at least `added` for one record more, and `times` its own for an exchange."""
+    """True if the charge's sensitivity is `added` or more for one record more, and `times` that one for an exchange."""
     one, two = (charge.sensitivity[notion] * (1 + TOLERANCE) for notion in (Neighbours.ADD_REMOVE, Neighbours.REPLACE))
     return one >= added and two >= times * charge.sensitivity[Neighbours.ADD_REMOVE]
 
@@ -98,9 +101,9 @@ def _gaussian(charge: Charge, moved: float) -> str:
 
 
 def _usable(charge: Charge, moved: float, weight: int) -> str:
-    """Return words on a wrong charge for a first question, else "".
+    """Return words on a wrong charge for a first question, whose 1 + columns numbers each move by up to `weight`.
 
-    Its 1 + columns numbers are each `moved` by a row's `weight`.
+    "" if it is right; `moved` is the charge's sensitivity.
     """
     numbers, gaussian = charge.details.get("columns"), charge.details.get("sigma")
     if not is_whole(numbers) or numbers < 0:
@@ -134,9 +137,10 @@ def _positive(value: object) -> bool:
 def _measurements(
     charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
 ) -> None:
-    """Compare a folder's tables and sums, by stratum (`paths`) and noise, with the charges; add the outcome to `notes`.
+    """Add a finding to `notes` if the folder holds tables or sums, by stratum and noise, that no charge paid for.
 
-    `strict` is False if charges of unknown kinds may have paid for more.
+    `paths` maps a charge's path to the stratum's label. `strict` is False if charges of unknown kinds may have paid for
+    more.
     """
     tables: Counter[Kind] = Counter()
     sums: Counter[Kind] = Counter()
@@ -173,9 +177,9 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """Add a finding to `notes` on sums `held` in a release and not `paid`; charged ones not released are allowed.
+    """Add a finding to `notes` if the sums `held`, counted by (stratum, noise), are more than those `paid`.
 
-    Older versions and long descents have such.
+    Charged ones not released are allowed: older versions and long descents have such.
     """
     if held - paid:
         name, sigma = next(iter(held - paid))

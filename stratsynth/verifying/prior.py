@@ -21,7 +21,10 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) -> None:
-    """Check that a certificate's record names its prior as unprotected, that files `given` are it; add to `notes`."""
+    """Add a finding to `notes` unless a certificate's `record` names its prior as unprotected; else a check passed.
+
+    Paths `given` are compared with the hashes of the prior.
+    """
     section = record.get("prior")
     if section is None:
         notes.findings += [f"{path.name} was given as its prior, and certificate.json names none." for path in given]
@@ -39,7 +42,10 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 
 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
-    """Compare the hash of `path`, file or release folder, with a prior's `section`; add the outcome to `notes`."""
+    """Add a finding to `notes` if `path`, a file or release folder, is not what a prior was read from; else a check.
+
+    `section` is the certificate's on the prior, with its hashes.
+    """
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
     if release and "release" not in section and FILE in section:

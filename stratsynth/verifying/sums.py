@@ -46,14 +46,14 @@ class ListedSum:
     described: Described
 
     def noise(self, stated: Stated) -> float:
-        """Return the standard deviation of the noise that the price pays for."""
+        """Return the standard deviation of the noise that the price pays for, in the currency `stated`."""
         reach = self.moved * (1.0 if stated.budget.neighbours.priced == PRICED[0] else self.exchange)
         if stated.allot.currency == Currency.ZCDP:
             return reach / math.sqrt(2 * self.price)
         return math.sqrt(2) * reach / self.price
 
     def pays(self, charge: Charge, stated: Stated) -> bool:
-        """True if a charge has the sensitivities, price and noise of this sum, for a unit of its rows."""
+        """True if a charge has the sensitivities, price and noise of this sum, for a unit of the rows `stated`."""
         rows = stated.budget.rows
         moved = [rows * self.moved, rows * self.moved * self.exchange]
         wanted = [*moved, self.price * rows ** POWER[stated.allot.currency], self.noise(stated)]
@@ -62,7 +62,10 @@ class ListedSum:
 
 
 def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Recompute bounds, prices and noise of the sums that a certificate lists; add the outcome to `notes`."""
+    """Add a finding to `notes` for bounds, prices and noise of the sums that a certificate lists if they are wrong.
+
+    They are recomputed from charges, `stated`, and compared with the measurements in the folder; else a check passed.
+    """
     clipped, inside = certificate.sums, certificate.bin_sums
     if clipped is None and inside is None:
         return
@@ -90,7 +93,10 @@ def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: No
 
 
 def _clipped(section: SumsStated, schema: Schema) -> Iterator[ListedSum]:
-    """Yield the clipped sums of everybody and of each listed stratum, but of columns that define it."""
+    """Yield a ListedSum for each column of a certificate's `section`: of everybody, then of each stratum it lists.
+
+    The schema has the largest weight of a row.
+    """
     for group, price in {"": _price(section), **section.strata}.items():
         for one in section.columns:
             half, each = (one.clip - one.lower) / 2, price / len(section.columns)
@@ -99,14 +105,17 @@ def _clipped(section: SumsStated, schema: Schema) -> Iterator[ListedSum]:
 
 
 def _inside(one: BinSumStated, schema: Schema, stated: Stated) -> ListedSum:
-    """Return the question about one column's numbers within its bins."""
+    """Return the ListedSum of `one`, a certificate's entry on a question about a column's numbers within bins.
+
+    Its sensitivity follows the currency of `stated` and the schema's largest weight of a row.
+    """
     exchange = math.sqrt(2) if one.multiples and stated.allot.currency == Currency.ZCDP else 2.0
     described = (WITHIN, one.column, *one.multiples)
     return ListedSum("", float(schema.row_weight.most), exchange, _price(one), described)
 
 
 def _bounds(section: SumsStated, schema: Schema) -> list[str]:
-    """Return sentences on columns whose stated bounds or middles are not those of the schema."""
+    """Return a list of one sentence if the columns' bounds or middles in `section` are not the schema's; else []."""
     wanted = {one.column: (one.lower, one.clip, one.middle) for one in clipped_columns(schema)}
     if {one.column: (one.lower, one.clip, one.middle) for one in section.columns} == wanted:
         return []
@@ -114,7 +123,10 @@ def _bounds(section: SumsStated, schema: Schema) -> list[str]:
 
 
 def _share(section: SumsStated, schema: Schema, stated: Stated) -> list[str]:
-    """Return a sentence if the sums of one record cost more than the stated share, or it is not the schema's."""
+    """Return a list of one sentence if the sums in `section` cost a record more than the stated share; else [].
+
+    Or if that share is not the schema's; the amount is that of `stated`.
+    """
     most = max(section.strata.values(), default=0.0) + _price(section)
     if section.share == share_of(schema) and most <= _row(stated) * (section.share or 0.0) * (1 + TOLERANCE):
         return []
@@ -122,7 +134,10 @@ def _share(section: SumsStated, schema: Schema, stated: Stated) -> list[str]:
 
 
 def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated) -> list[str]:
-    """Return sentences on questions about bins that the schema does not declare, or that cost more than their part."""
+    """Return a list of sentences on `questions` about bins that the schema does not declare, or that cost too much.
+
+    Each has a part of the amount of `stated`.
+    """
     own, found = _row(stated) * SHARE_OF_COLUMNS / len(schema.names), list[str]()
     for one in questions:
         column = schema.columns.get(one.column)
@@ -134,7 +149,10 @@ def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated)
 
 
 def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, own: Mapping[str, int]) -> list[str]:
-    """Return sentences on groups whose charged sums are not those that are listed, and so many of the mechanism's."""
+    """Return a list of sentences on groups whose charged sums, `stated`, are not those of the list `listed`.
+
+    `own` has the number of further sums of the mechanism's, by group.
+    """
     charges: dict[str, list[Charge]] = {}
     for charge in stated.spending.charges:
         if charge.kind == "total":
@@ -154,7 +172,10 @@ def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, 
 
 
 def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Stated) -> list[str]:
-    """Return sentences on stated noise, or half widths, that do not follow from bounds and prices."""
+    """Return a list of sentences on noise and half widths of a certificate that do not follow from bounds and prices.
+
+    Noise is that of `listed` sums, in the currency `stated`.
+    """
     clipped, inside, found = certificate.sums, certificate.bin_sums, list[str]()
     noise = {
         one.described if one.described[0] == WITHIN else one.described[:2]: one.noise(stated)
@@ -175,7 +196,10 @@ def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Sta
 
 
 def _published(folder: Path) -> dict[str, Counter[Described]]:
-    """Return the sums in measurements.parquet by group; those of the mechanism's own as the empty tuple."""
+    """Return a mapping from group to counts of published sums by description, from a folder's measurements.parquet.
+
+    Those of the mechanism's own are described by the empty tuple.
+    """
     found: dict[str, Counter[Described]] = {}
     with opened_measurements(folder) as file:
         columns = ["stratum", "cell", "sum"] if "sum" in file.schema_arrow.names else []
@@ -187,7 +211,10 @@ def _published(folder: Path) -> dict[str, Counter[Described]]:
 
 
 def _released(listed: list[ListedSum], held: Mapping[str, Counter[Described]]) -> list[str]:
-    """Return a sentence if measurements.parquet lacks a listed sum of everybody, or has others of numbers."""
+    """Return a list of one sentence if the published sums `held`, by group, are not those `listed`; else [].
+
+    Of everybody all are needed, of a group none is more than listed.
+    """
     wanted: dict[str, Counter[Described]] = {"": Counter()}
     for one in listed:
         wanted.setdefault(one.group, Counter())[one.described] += 1
@@ -199,7 +226,10 @@ def _released(listed: list[ListedSum], held: Mapping[str, Counter[Described]]) -
 
 
 def _described(said: Any) -> Described:
-    """Return column and settings of a published sum's description; empty if it is none of numbers."""
+    """Return the tuple of column and settings by which `said`, a published sum's description, is known.
+
+    () if of no numbers.
+    """
     if said.get("sum") == WITHIN:
         return WITHIN, said["target"], *said["multiples"]
     plain = said.get("sum") == "columns" and said.get("raw") is True and said.get("square") is False
@@ -209,7 +239,7 @@ def _described(said: Any) -> Described:
 
 
 def _row(stated: Stated) -> float:
-    """Return the reserved amount of one row, the first question's part included."""
+    """Return the reserved amount, `stated`, that one row has, the first question's part included."""
     return float(stated.allot.amount / stated.budget.rows ** POWER[stated.allot.currency])
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Check that a certificate's claims, disclosures, limits are those its stated charges require; add to `notes`."""
+    """Add a finding to `notes` for each claim, disclosure or limit that a certificate lacks for its charges, `stated`.
+
+    Else a check passed.
+    """
     found = [*_claims(certificate, stated), *_disclosed(certificate), *_stamped(certificate)]
     if certificate.software.stratsynth == VERSION:
         if list(certificate.not_protected) != sentences(certificate):
@@ -38,7 +41,7 @@ def check_words(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _claims(certificate: Certificate, stated: Stated) -> Iterator[str]:
-    """Yield a sentence if a stated charge is third-party code's claim and the certificate does not say whose."""
+    """Yield a sentence if a charge, `stated`, is third-party code's claim and the certificate does not say whose."""
     for charge in stated.spending.charges:
         if charge.kind == "raw" or (charge.currency == Currency.CLAIMED and charge.kind != FIRST):
             by = str(charge.details.get("claimed_by", ""))
@@ -51,7 +54,7 @@ def _claims(certificate: Certificate, stated: Stated) -> Iterator[str]:
 
 
 def _disclosed(certificate: Certificate) -> Iterator[str]:
-    """Yield a sentence for each disclosure without noise that the certificate shows and `unprotected` does not name."""
+    """Yield a sentence for each disclosure without noise in a certificate that its `unprotected` does not name."""
     declared = any(c.what == DECLARED_SIZE and c.declared is not None for c in certificate.declared_and_measured)
     if declared and DECLARED_SIZE not in certificate.unprotected:
         yield "certificate.json states a declared size, and does not list it as unprotected."
@@ -62,7 +65,7 @@ def _disclosed(certificate: Certificate) -> Iterator[str]:
 
 
 def _stamped(certificate: Certificate) -> Iterator[str]:
-    """Yield sentences on a certificate called private that was charged to no account, or warns that it is not."""
+    """Yield sentences on a certificate that is called private, but was charged to no account or has a warning."""
     if certificate.private and not certificate.ledger.releases:
         yield "certificate.json says that the release is private, and that no account was charged for it."
     if certificate.private and certificate.warning:

@@ -33,7 +33,7 @@ class WeightCap:
 
     @classmethod
     def of(cls, weights: NDArray[np.float64]) -> WeightCap:
-        """Return the facts of weights, all finite and at least 0, and not all 0."""
+        """Return the facts (people, records, cap) of an array of row weights, finite, at least 0, and not all 0."""
         chosen = least_cap(weights)
         lost = float((weights - chosen).clip(min=0).sum() / weights.sum())
         return cls(weights.size, int(np.rint(weights).sum()), int(weights.max()), chosen, lost)
@@ -44,15 +44,15 @@ class WeightCap:
         return self.people / self.records
 
     def up_to(self, most: int) -> float:
-        """Return the mean, with the digits that matter, and at most the largest weight, as a schema asks."""
+        """Return the mean weight, a number of six digits, and at most the largest weight `most` of a schema."""
         return min(float(f"{self.mean:.6g}"), float(most))
 
     def line(self, column: str) -> str:
-        """Return the schema's line on the weight of a row."""
+        """Return the text of a schema file's line by which rows count by the weights in this column."""
         return f'weight = {{ column = "{column}", max = {self.chosen}, mean = {self.up_to(self.chosen):g} }}'
 
     def words(self, name: str) -> str:
-        """Return sentences on the source of the largest weight and the mean, a file called `name`."""
+        """Return sentences on where the largest weight and the mean come from: a file called `name`."""
         return (
             f"Weights count up to {self.chosen:,}: {100 * self.lost:.2g} % of the {self.people:,} people of {name} are "
             f"beyond it, and its largest weight is {self.largest:,}. They are {self.records:,} records there: mean "
@@ -61,7 +61,10 @@ class WeightCap:
 
 
 def least_cap(weights: NDArray[np.float64]) -> int:
-    """Return the smallest whole number up to MOST beyond which are at most LOST of the people; MOST without one."""
+    """Return the smallest whole number, up to MOST, beyond which are at most LOST of the people; MOST without one.
+
+    People are the sum of `weights`, an array.
+    """
     low, high = 1, MOST
     while low < high:
         middle = (low + high) // 2

@@ -32,7 +32,10 @@ BY_ERRORS = "standard errors, at most"
 
 
 def standard_errors(replicates: Floats, figures: ArrayLike) -> Floats:
-    """Return the standard errors of some figures by an array (figures, replicates) of them by each replicate weight."""
+    """Return an array of the standard errors of `figures`, by `replicates`, an array (figures, replicates).
+
+    It has each figure by each replicate weight.
+    """
     import numpy as np
 
     apart = replicates - np.asarray(figures)[:, None]

@@ -52,13 +52,14 @@ class Sample(Basis, Digested):
         return cls(source, fingerprint(source, b"holdout"))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in `by` of columns that the sample has, in the order of `by`."""
+        """Return the tuple of those names in `by` that are columns of the sample, in the order of `by`."""
         return tuple(column for column in by if column in self.source.columns())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return smoothed shares of the strata, (n_s + 1/2) / (n + S/2); rows outside the schema's levels do not count.
+        """Return smoothed shares of the strata, (n_s + 1/2) / (n + S/2), from the sample's rows n_s in each of S.
 
-        With the schema's column of weights, rows count by it, scaled to the effective number of people.
+        Rows outside the schema's levels do not count. With the schema's column of weights, rows count by it, scaled to
+        the effective number of people.
         """
         import numpy as np
 
@@ -112,7 +113,10 @@ class Holdout(ShareSource):
     }
 
     def of(self, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Return weights from a sample, confidential unless cited; WeightsError for a public one without a citation."""
+        """Return weights from the rows of `sample`, confidential if None is said and there is no citation.
+
+        WeightsError for a public one without a citation.
+        """
         if confidential is None:
             confidential = not is_text(citation)
         if not isinstance(confidential, bool) or not (confidential or is_text(citation)):
@@ -134,11 +138,14 @@ class Holdout(ShareSource):
         return self.of(place.folder / section["path"], citation=section.get("citation", ""), confidential=confidential)
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return rank (0 public to 3) and name of these weights; a confidential sample has rank 2."""
+        """Return (rank, name) of these weights: 2 for a confidential sample, else lower.
+
+        0 is public, 3 confidential counts.
+        """
         return (2, f"confidential {self.name}") if weights.unprotected else (self.rank, self.name)
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return {"confidential": True} if the weights leave their sample's people unprotected.
+        """Return a dict for the certificate: {"confidential": True} if the sample's people are unprotected.
 
         Otherwise the value is False.
         """

@@ -37,10 +37,13 @@ class Invariant(ShareSource):
     }
 
     def of(self, counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Return weights from a table of exact confidential `counts`, listed as unprotected, with their citation."""
+        """Return weights from `counts`, a CSV file or frame of exact confidential counts, with a citation.
+
+        They are listed as unprotected; the citation says where they come from.
+        """
         source = check_citation("weights", citation, error=WeightsError) if is_text(citation) else COUNTS
         return self.made(source, ShareTable.read(counts), tuple(self.discloses))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the table at `path` of a recipe's `section`, relative to the folder of `place`."""
+        """Return weights from the table at `path` of `section`, a mapping; `place` has the folder of its recipe."""
         return self.of(place.folder / section["path"], citation=section.get("citation") or COUNTS)

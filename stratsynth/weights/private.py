@@ -51,18 +51,18 @@ class PlannedShares(Basis):
         return self.prior is not None
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return all of `by`: the counts can be asked of any columns."""
+        """Return `by` itself as a tuple: the counts can be asked of any columns."""
         return tuple(by)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares by stratum to plan with: the prior's for `strata` of a schema, else even ones."""
+        """Return the shares of the strata to plan with: those of the public prior, else equal ones."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
         return even(strata, schema)
 
 
 def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
-    """Return the strata's shares by a noisy table of their columns, and their noisy total, or 0.0 if not above 0.
+    """Return (shares of the strata, noisy total), by the noisy `table` of their columns; 0.0 for a total not above 0.
 
     Strata that the schema's rules forbid have share and noise 0, and are not in the total. `noise` is the standard
     deviation of a stratum's count before the projection to nonnegative counts, divided by the total; without a positive
@@ -101,7 +101,10 @@ class Private(ShareSource):
     published: ClassVar[bool] = False
 
     def of(self, *, share: float, prior: Weights | None = None) -> Weights:
-        """Return weights that cost a part `share` of the budget; WeightsError outside (0, 1) or for a private prior."""
+        """Return weights that cost `share` of the budget; `prior` are public weights to plan with, None for even ones.
+
+        WeightsError unless the share is in (0, 1), and for a prior that is private itself.
+        """
         hint = " (a part of the budget)"
         number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
         if prior is not None and (not is_weights(prior) or prior.asked):
@@ -111,11 +114,14 @@ class Private(ShareSource):
         return self.made(cited, PlannedShares(float(share), prior), unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights by `share` and, if there is one, `prior` of a recipe's `section`; `place` reads the prior."""
+        """Return weights from `share` and perhaps `prior` of a recipe's `section`, a mapping.
+
+        `place` reads the latter.
+        """
         prior = section.get("prior")
         return self.of(share=section["share"], prior=None if prior is None else place.nested(prior, "prior"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return {"share": part of the budget, "prior": its certificate entry, None without one} of the weights."""
+        """Return a dict for the certificate on these weights: "share" of the budget, "prior", a dict on it or None."""
         (prior,) = weights.given.parts or (None,)
         return {"share": weights.asked, "prior": None if prior is None else prior.describe()}

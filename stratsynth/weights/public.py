@@ -34,18 +34,25 @@ class PublicShares(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
-        """Return weights from a table of `shares` or counts of `records` records, with a citation; refuse none."""
+        """Return weights from `shares`, a CSV file or frame, with the citation of its place of publication.
+
+        `records` is the number of records that they were counted in, None if exact or unknown. WeightsError without a
+        citation.
+        """
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
         check_integer("weights: records", records, 1, optional=True)
         return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares, records))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from the table at `path` of a recipe's `section`, in folder `place`, with its citation."""
+        """Return weights from the table at `path` of `section`, a mapping, with its citation.
+
+        `place` has its folder.
+        """
         return self.of(place.folder / section["path"], citation=section["citation"], records=section.get("records"))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return hash of the weights' table, and the method by which it states its survey's error, for the certificate.
+        """Return a dict for the certificate: the hash of the weights' table, the method for its survey's error if any.
 
         A public table's hash confirms no guess.
         """

@@ -56,12 +56,12 @@ class Margins(Basis):
         return BY_REPLICATES if found == {BY_REPLICATES} else ""
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in `by` of columns that at least one margin has, in the order of `by`."""
+        """Return the tuple of those names in `by` that are columns of some margin, in the order of `by`."""
         have = {column for margin in self.margins for column in margin.given.columns(by)}
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the raked share of each of `strata` of a schema.
+        """Return the raked share of each of `strata`, a full crossing; the schema says what its rules forbid.
 
         WeightsError if a column is in no margin, or margins contradict.
         """
@@ -120,7 +120,7 @@ def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> 
 
 
 def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
-    """Return the stratum of only these columns that `stratum` lies in, with the same levels and names."""
+    """Return the stratum that `stratum` lies in and that has only these columns, with the same levels and names."""
     names = dict(zip(stratum.columns, stratum.names, strict=True))
     return Stratum(tuple((c, stratum.levels[c]) for c in columns), tuple(names[c] for c in columns))
 
@@ -147,9 +147,10 @@ def _agree(one: _Side, other: _Side) -> None:
 def rake(
     start: NDArray[np.float64], places: Sequence[NDArray[np.intp]], targets: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return the table `start`, scaled to one margin after another until it fits all (iterative proportional fitting).
+    """Return `start`, a flat array of cells, scaled to one margin after another until it fits all; sum 1.
 
-    `places` has for each margin the index of the margin's cell for each cell of the table; `targets` its shares.
+    `places` has, for each margin, an array: each cell's number among the margin's cells; `targets` the shares of these
+    (iterative proportional fitting). WeightsError if it does not converge.
     """
     import numpy as np
 
@@ -229,7 +230,10 @@ class Raked(ShareSource):
     samples: ClassVar[bool] = True
 
     def of(self, *margins: Weights, start: Weights | None = None) -> Weights:
-        """Return weights raked to all margins, from `start` if given; WeightsError for none, raked or private ones."""
+        """Return weights raked to all `margins`, each weights of some columns, from `start`.
+
+        WeightsError for raked or private ones.
+        """
         given = Margins(margins, start)
         if not margins or not all(is_weights(w) and w.kind.raked for w in given.parts):
             raise WeightsError(UNFIT)
@@ -238,15 +242,18 @@ class Raked(ShareSource):
         return self.made(cited, given, unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights raked to the `margins` of a recipe's `section`, from its `start` if any, read by `place`."""
+        """Return weights raked to `margins` of a recipe's `section`, a mapping, from its `start`, if any.
+
+        `place` reads both.
+        """
         margins = [place.nested(margin, "margins", UNFIT) for margin in section["margins"]]
         start = section.get("start")
         return self.of(*margins, start=None if start is None else place.nested(start, "start", UNFIT))
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict of the weights' margins, start, least public source.
+        """Return a dict for the certificate: the weights' margins, start, least public source.
 
-        The dict is empty for raked shares that were summed over columns.
+        {} if summed over columns.
         """
         given = weights.given
         if not isinstance(given, Margins):

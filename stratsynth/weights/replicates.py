@@ -26,7 +26,7 @@ _ANY = Numeric(lower=-99_999, upper=99_999, bins=1)
 
 
 def replicate_weights(source: Source, weight: str) -> Iterator[NDArray[np.float64]] | None:
-    """Return an iterator over the 80 arrays of replicate weights of a public file; None if it has not all of them.
+    """Return an iterator over 80 arrays, the replicates of the column `weight` in a public source; None without all.
 
     Raises:
         WeightsError: Some record has no number there, or a replicate's weights do not add up to more than 0.

@@ -133,7 +133,7 @@ class Resolved:
         )
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
-        """Return the shares of groups, sums of their strata's; bounds are summed too, so they are never too narrow."""
+        """Return the shares of merged groups: `groups` maps each to its strata, whose shares and bounds are summed."""
         shares = {group: math.fsum(self.shares[s] for s in members) for group, members in groups.items()}
         noise, errors = self.noise, self.errors
         if noise is not None:
@@ -156,7 +156,7 @@ class Resolved:
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-    """Return equal shares of all strata that the schema's rules (if given) allow a row in, and 0 for the others."""
+    """Return equal shares of all strata in which the rules of the schema, if any, allow a row; 0 for the others."""
     whole = Resolved(dict.fromkeys(strata, 1 / len(strata)))
     return whole if schema is None else replace(whole.without(impossible(schema, strata)), removed=0.0)
 
@@ -171,11 +171,11 @@ class Basis(ABC):
 
     @abstractmethod
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in `by` of columns that the figures have, in the order of `by`."""
+        """Return the tuple of those names in `by` that are columns of the figures, in the order of `by`."""
 
     @abstractmethod
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares, adding up to 1, of strata that are a full crossing; some kinds need the schema."""
+        """Return the shares of `strata`, a full crossing, with sum 1 and perhaps errors; some kinds need the schema."""
 
     @property
     def parts(self) -> tuple[Weights, ...]:
@@ -239,30 +239,33 @@ class ShareSource(ABC):
 
     @abstractmethod
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return the weights that a recipe's section, with checked keys, describes; `place` has the recipe's folder."""
+        """Return the weights that a recipe's `section`, a mapping with checked keys, describes.
+
+        `place` has its folder.
+        """
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return (rank, 0 public to 3 confidential; name) of weights, to find the least public part by."""
+        """Return (rank, name) of weights of this source, 0 public to 3 confidential, to find the least public."""
         return self.rank, self.name
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict of certificate entries of these weights beside source and citation; {} by default."""
+        """Return a dict of certificate entries on weights of this source, beside source and citation; {} by default."""
         return {}
 
     def made(self, citation: str, given: Basis, unprotected: tuple[str, ...] = ()) -> Weights:
-        """Return `Weights` of this source from a citation, the figures `given` and names of what is unprotected."""
+        """Return `Weights` of this source, with a citation, the figures `given`, and names of what is `unprotected`."""
         from stratsynth.weights.sources import Weights  # which lists all sources
 
         return Weights(self.name, citation, given, unprotected)
 
 
 def is_weights(value: object) -> bool:
-    """True if `value`, of any class, is a `Weights`."""
+    """True if `value`, of any class, is a `Weights` object."""
     from stratsynth.weights.sources import Weights
 
     return isinstance(value, Weights)
 
 
 def is_text(citation: object) -> bool:
-    """True if the citation is a text that is not blank."""
+    """True if `citation`, of any class, is a text that is not blank."""
     return isinstance(citation, str) and bool(citation.strip())

@@ -31,7 +31,10 @@ SOURCES = tuple(_BY_NAME)
 
 
 def source_of(name: object) -> ShareSource | None:
-    """Return the source object of that name; None if there is none, as for a value that is no text."""
+    """Return the source that recipes call by this name, an object.
+
+    None if there is none, as for a value that is no text.
+    """
     return next((source for source in SHARE_SOURCES if source.name == name), None)
 
 
@@ -172,7 +175,10 @@ class Place:
     """Name of the section in messages."""
 
     def nested(self, section: object, key: str, unraked: str | None = None) -> Weights:
-        """Return the weights under a key of this section; with `unraked`, refuse sources that cannot be raked."""
+        """Return the weights that the value under `key` of this section, a mapping in it, describes.
+
+        `unraked` is a refusal of sources that cannot be raked, None to take them.
+        """
         inside = Place(self.folder, f"{self.where} {key}")
         if not isinstance(section, Mapping):
             raise RecipeError(f"{inside.where} is made of tables, each with path and citation.")
@@ -182,7 +188,10 @@ class Place:
         return inside.read(section, PublicShares.name)
 
     def read(self, section: Mapping[str, Any], default: str | None = None) -> Weights:
-        """Return the weights that a recipe's section describes, from `default` if it names no source; or refuse it."""
+        """Return the weights that a recipe's `section`, a mapping, describes; refuse one that describes none.
+
+        `default` is the source's name if it names none.
+        """
         name = section.get("source", default)
         source = source_of(name)
         if source is None:

@@ -81,9 +81,9 @@ class ShareTable(Basis):
 
     @classmethod
     def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
-        """Return the table of shares, counts or bounds (`counted_in` records) in a CSV file or frame.
+        """Return the table of a CSV file or frame: columns of groups, with shares, counts or bounds of them.
 
-        Refuse tables with other figures.
+        `counted_in` is the number of records they were counted in, None if unknown. Refuse tables with other figures.
         """
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
@@ -91,12 +91,15 @@ class ShareTable(Basis):
         return cls(rows, counted="count" in lines[0], origins=(table,), records=counted_in)
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in `by` of columns in the table's first line; `resolve` refuses lines with others."""
+        """Return the tuple of those names in `by` that are columns of the table's first line.
+
+        `resolve` checks the others.
+        """
         have = [column for column, _ in self.rows[0].items]
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the share of each of `strata`.
+        """Return the share of each of `strata`, a full crossing, sum 1.
 
         Refuse tables that miss one, name an unknown one, or do not sum to 1.
         """
@@ -136,9 +139,10 @@ def match(
     *,
     whole: bool = True,
 ) -> dict[Stratum, list[Any]]:
-    """Return {stratum of `strata`: its lines of a `figure`}.
+    """Return a mapping from each of `strata` to the list of figures in its lines.
 
-    Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
+    `lines` are pairs of a group, (column, level) pairs, and a figure called `figure` in refusals, which open with
+    `what`. Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
     """
     columns = strata[0].columns
     taken = [column for column in columns if (is_figure(column) if figure == "share" else column == figure)]
@@ -182,22 +186,25 @@ def match(
 
 
 def called(items: Sequence[tuple[str, str]]) -> str:
-    """Return a group's name for messages, such as `SEX=1 RAC1P=2`, from the (column, level) pairs `items`."""
+    """Return text: a group's name for messages, such as `SEX=1 RAC1P=2`, from `items`, (column, level) pairs."""
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
 def is_figure(column: str) -> bool:
-    """True if a column of this name holds figures, and no levels of groups."""
+    """True if a table's column of this name holds figures, and no levels of groups."""
     return column in FIGURES or is_replicate(column)
 
 
 def is_replicate(column: str) -> bool:
-    """True if a column of this name holds figures by one replicate weight."""
+    """True if a table's column of this name holds figures by one replicate weight."""
     return any(column in names for names in REPLICATE.values())
 
 
 def figure_of(value: Any, line: int, what: str) -> float:
-    """Return a table's value as a number; WeightsError, with `what` and `line`, unless it is from 0 to LARGEST."""
+    """Return the `value` of a table's line as a number.
+
+    WeightsError, with `what` and `line`, unless it is from 0 to LARGEST.
+    """
     number = figure(value)
     if not 0 <= number <= LARGEST:
         raise WeightsError(f"{what} in line {line} is not a number from 0 to {LARGEST:g}.")
@@ -205,7 +212,7 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Return {stratum: share}, adding up to 1, each at one fraction of the way from `lows` to `highs`."""
+    """Return a mapping from stratum to share, sum 1, each at one fraction of the way from `lows` to `highs`."""
     low, high = math.fsum(lows.values()), math.fsum(highs.values())
     if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
         raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")
@@ -220,7 +227,10 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 
 
 def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
-    """Return the groups' shares by each replicate weight, an array (groups, replicates) whose columns add up to 1."""
+    """Return an array (groups, replicates) of shares by each replicate weight, whose columns add up to 1.
+
+    `groups` has the rows of the table, one or more, of each group.
+    """
     import numpy as np
 
     sums = np.array([np.sum([row.replicates for row in rows], axis=0) for rows in groups])
@@ -232,7 +242,10 @@ def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
 
 
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of figures in a table's `record`: `share` or `count`, with bounds or none, or bounds alone."""
+    """Return the tuple of names of the figures in `record`, a table's first line: `share` or `count`, or bounds.
+
+    Bounds, `low` and `high`, may be beside them.
+    """
     have = tuple(name for name in FIGURES if name in record and name != ERROR)
     if ERROR in record and not {"share", "count"}.intersection(have):
         raise WeightsError(f"weights: {ERROR} goes beside `share` or `count`. {RENAME}")

@@ -39,7 +39,7 @@ class Entry:
     """Reason that it cannot be a column of a release, and what to do instead; empty if it can."""
 
     def valid(self, year: int) -> bool:
-        """Return True if the column has this meaning in the survey year `year`."""
+        """True if the column of this entry has its meaning in the survey year `year`."""
         return self.years[0] <= year <= self.years[1]
 
 
@@ -93,7 +93,7 @@ class RuleText:
 
 
 def check_year(year: int) -> int:
-    """Return `year` if it is a survey year of the catalogue, FIRST to LAST; UsageError for anything else."""
+    """Return `year` itself if it is a survey year of the catalogue, FIRST to LAST; UsageError for anything else."""
     check_integer("census: year", year, FIRST, LAST)
     return year
 
@@ -125,14 +125,14 @@ def entry(name: str, year: int) -> Entry:
 
 
 def other_year(found: Entry, year: int) -> str:
-    """Return the sentence, of a message, on a column `found` that belongs to other years than `year`."""
+    """Return a sentence, for a refusal, on the catalogue's column `found`, which belongs to other years than `year`."""
     own = [f"{a} to {b}" for a, b in (each.years for each in entries() if each.name == found.name)]
     remedy = f"; in {year} it is {found.instead}" if found.instead else ""
     return f"{found.name} is a column of {' and '.join(own)}, not of {year}{remedy}."
 
 
 def in_year(name: str, year: int) -> str:
-    """Return the name that a column has in a year: `name`, or that of the column that replaced it."""
+    """Return the name that the column `name` has in a survey year: itself, or that of the column that replaced it."""
     for each in entries():
         if each.name == name and not each.valid(year) and each.instead:
             other = [e for e in entries() if e.name == each.instead and e.valid(year)]
@@ -155,7 +155,7 @@ def states() -> Mapping[str, tuple[str, str]]:
 
 
 def state_of(letters: object) -> tuple[str, str]:
-    """Return the pair of code and name of the state with these two letters; UsageError for unknown ones."""
+    """Return the pair (code, name) of the state with these two letters; UsageError for unknown ones."""
     if not isinstance(letters, str) or letters.upper() not in states():
         hint = nearest(str(letters).upper(), states())
         raise UsageError(f"census: {letters!r} is no state by its two letters, such as PA{hint}.")

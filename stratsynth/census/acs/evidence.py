@@ -52,7 +52,10 @@ class Evidence:
     """True if it has columns of NIST's excerpts."""
 
     def year(self, given: int | None) -> int:
-        """Return the survey year, `given` or the file's; refuse one that the file contradicts, and none at all."""
+        """Return the survey year of the file: `given`, if not None, or its own.
+
+        UsageError if they contradict each other, or there is none.
+        """
         if given is not None:
             check_year(given)
         if not self.years:
@@ -78,9 +81,9 @@ class Evidence:
         return f"{max(self.years)}" if len(self.years) == 1 else f"{min(self.years)} to {max(self.years)}"
 
     def state(self, given: str | None) -> str | None:
-        """Return two letters of the state, `given` or the file's, None for several or unknown.
+        """Return the two letters of the file's state: `given`, if not None, or its own; None for several or unknown.
 
-        A state that the file contradicts is refused.
+        UsageError if they contradict each other.
         """
         letters = {code: each for each, (code, _) in states().items()}
         found = [letters.get(code, code) for code in self.states]
@@ -94,7 +97,7 @@ class Evidence:
         return given.upper()
 
     def origin(self, given: str | None, year: int) -> str | None:
-        """Return the name of the file, `given`, for its citation, None for the Bureau's own; refuse a contradiction.
+        """Return the words for the file in its citation: `given`, with the year; None if it is the Bureau's own.
 
         Raises:
             UsageError: NIST's excerpt, or a file without the Bureau's serial numbers, that nobody named, or that is
@@ -122,7 +125,10 @@ class Evidence:
 
 
 def evidence(source: Source, path: Path) -> Evidence:
-    """Return what the public-use file `source`, at `path`, says of itself; its serial numbers and states are read."""
+    """Return Evidence: what the public-use file `source`, at `path`, says itself of year, states and origin.
+
+    Its name, header, serial numbers and column of states are read.
+    """
     names, known = source.columns(), _BUREAU.search(path.name)
     years, codes = set[int](), set[str]()
     place = next((name for name in PLACES if name in names), None)

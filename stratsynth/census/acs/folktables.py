@@ -150,7 +150,7 @@ def to_folktables(rows: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 
 def _letters(states: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the two letters of each state in capitals; () for None. UsageError for anything else."""
+    """Return a tuple of the states' two letters, in capitals; () for None, UsageError for anything else."""
     if states is None:
         return ()
     if not is_list(states) or not states:
@@ -161,7 +161,10 @@ def _letters(states: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _records(source: Any, letters: Sequence[str], year: int | None, *, download: bool) -> tuple[pd.DataFrame, int]:
-    """Return the frame of a source, or the frame given, with its survey year; UsageError if files are missing."""
+    """Return (frame of person records, survey year) of a source of folktables, or of `source`, a frame.
+
+    `letters` are the states and `download` lets files be fetched, for a source; UsageError if they are missing.
+    """
     import pandas as pd
 
     if isinstance(source, pd.DataFrame):
@@ -196,13 +199,13 @@ def _folder(source: Any, year: int) -> Path:
 
 
 def _definitions(source: Any, year: int) -> Path | None:
-    """Return the path of the data dictionary in a source's folder; None if there is none, and for a frame."""
+    """Return the path of the data dictionary of a year in a source's folder; None if there is none, and for a frame."""
     path = _folder(source, year) / "definition.csv"
     return path if hasattr(source, "_root_dir") and path.is_file() else None
 
 
 def _year_of(source: Any, year: int | None) -> int:
-    """Return a source's survey year; UsageError if `year` is another, or the source has none."""
+    """Return the survey year of a source of folktables; UsageError if `year` is another, or the source has none."""
     own = str(getattr(source, "_survey_year", "" if year is None else year))
     if not own.isdigit():
         raise UsageError("census: this source has no survey year; give year=2018 or another.")
@@ -213,7 +216,10 @@ def _year_of(source: Any, year: int | None) -> int:
 
 
 def _names(problem: FolktablesProblem, columns: Sequence[str], year: int) -> list[str]:
-    """Return the names of a problem's columns and of `columns`, without the weight; UsageError for a renamed one."""
+    """Return the list of the columns of a problem, and of `columns`, without the weight.
+
+    UsageError for one that has another name in that year.
+    """
     if isinstance(columns, str) or not is_list(columns):
         raise UsageError("census: columns is a list of names.")
     named = dict.fromkeys((*problem.features, problem.target, *([problem.group] if problem.group else ()), *columns))
@@ -228,7 +234,10 @@ def _names(problem: FolktablesProblem, columns: Sequence[str], year: int) -> lis
 
 
 def _kept(frame: pd.DataFrame, problem: FolktablesProblem, year: int) -> pd.DataFrame:
-    """Return the records that a task of folktables keeps, by conditions on one record; all of another problem's."""
+    """Return the rows of `frame` that a folktables task keeps in that year, by conditions on one record.
+
+    All of them if the problem is no such task.
+    """
     import pyarrow as pa
 
     home = getattr(getattr(problem, "_preprocess", None), "__module__", "")
@@ -241,14 +250,14 @@ def _kept(frame: pd.DataFrame, problem: FolktablesProblem, year: int) -> pd.Data
 
 
 def _numbered(column: Column) -> bool:
-    """True if all codes of a column but the one for not applicable spell numbers."""
+    """True if all codes of a schema's column, but the one for not applicable, spell numbers."""
     listed = column.single if isinstance(column, Nested) else column
     codes = listed.levels if isinstance(listed, Categorical) else ()
     return all(number(code) is not None for code in codes if code != column.not_applicable)
 
 
 def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Return codes or numbers as 64-bit integers, or as floats with NaN if some are null or no number."""
+    """Return a column of codes or numbers as 64-bit integers, or as floats with NaN if some are null or no number."""
     import pandas as pd
 
     found = pd.to_numeric(values.astype(object), errors="coerce")

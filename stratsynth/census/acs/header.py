@@ -30,7 +30,10 @@ class HeaderVerdict:
 
 
 def judge(names: Collection[str], wanted: Iterable[str], year: int) -> HeaderVerdict:
-    """Return a verdict on a file's column names: those of other years, those of `wanted` missing, and unknown ones."""
+    """Return a verdict on the column `names` of a file in a survey year: sentences on other years' and missing ones.
+
+    Those of `wanted` are needed; unknown names are listed.
+    """
     known = {each.name for each in entries()}
     other = [each for each in entries() if each.name in names and each.instead and not _in(each.name, year)]
     return HeaderVerdict(
@@ -45,7 +48,7 @@ def _in(name: str, year: int) -> bool:
 
 
 def _missing(name: str, names: Collection[str], year: int) -> str:
-    """Return a sentence on the missing column `name` of a year, with its replacement if among the file's `names`."""
+    """Return a sentence on the column `name`, missing in that year's file of columns `names`, and its replacement."""
     for each in entries():
         if each.name == name and each.instead and each.instead in names:
             own = "the file is of another year" if _in(name, year) else f"in {year} it is {each.instead}"

@@ -37,11 +37,11 @@ class Listed:
 
 
 def check_cited(given: Mapping[str, Any], citation: str) -> str:
-    """Return the citation, a text, of the tables of codes `given` by column; refuse tables uncited or of persons.
+    """Return the trimmed `citation` of `given`, tables of codes by column; an empty text if there are no tables.
 
     Raises:
-        UsageError: Tables without a citation, with an account, or of person records: codes that somebody has are no
-            public list of all that there are.
+        UsageError: Tables without a fit citation, or a citation without tables; a table whose file has a privacy
+            account, or of person records: codes that somebody has are no public list of all that there are.
     """
     if not given:
         if citation:
@@ -70,7 +70,9 @@ def listed(
     dictionary: Mapping[str, Variable] | None,
     citation: str = "",
 ) -> Listed:
-    """Codes of the column `entry` in a year and state: from the table `given`, `dictionary`, or this package.
+    """Return the Listed codes (meanings, source, groups) of the column `entry` in a year and state.
+
+    They are those of the table `given`, with its citation, of the dictionary, or of this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.
@@ -89,7 +91,10 @@ def listed(
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Return the message on a missing code list of the column `entry`, with a remedy by year, state, dictionary."""
+    """Return a refusal of the column `entry` for lack of a code list, with a remedy by year, state (None: all).
+
+    `has_dictionary`: one was named.
+    """
     by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
     where = f" of {state}" if by_state and state else ""
     said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
@@ -108,7 +113,10 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 
 
 def _from_table(name: str, given: Any, digits: int, state: str | None, citation: str) -> Listed:
-    """Codes of column `name`, of so many digits, from the table `given`, with citation; of tracts, a state's."""
+    """Return the Listed codes of column `name`, padded to so many digits, from `given`, a CSV file or frame.
+
+    They have its citation. Of a table of tracts, those of the state.
+    """
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
     if key is None:
@@ -144,7 +152,10 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Return the column of `entry`, its code list being `found`: groupings and, if any, `shares` within groups."""
+    """Return a schema's column of the catalogue's `entry`, with the code list `found` and its groupings of codes.
+
+    `shares` maps codes to shares within the column, {} for none, published in `source`.
+    """
     known = code_lists()[entry.codes]
     groupings = (
         [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]

@@ -110,7 +110,10 @@ def _known(year: int) -> set[str]:
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
-    """Return the names of the columns of the file `path`; UsageError unless it holds the person records `wanted`."""
+    """Return the column names of the file `path`, in order.
+
+    UsageError unless it has the `wanted` state's person records.
+    """
     from stratsynth.data.csvlines import header
 
     if is_parquet(path):
@@ -128,7 +131,7 @@ def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
 
 
 def _lacking(names: Sequence[str]) -> str:
-    """Reason that a file without AGEP has none; names are compared with those of the survey, and none is quoted."""
+    """Return the reason that a file with the columns `names`, without AGEP, has none; none of the names is quoted."""
     from stratsynth.data.lost import separator
 
     if len(names) == 1 and (mark := separator(names[0])):
@@ -148,9 +151,9 @@ def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
 
 
 def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Return a table of the columns `names`, in `header`, of the file `path`, a `wanted` state's: numbers or text.
+    """Return an Arrow table of the columns `names` of the file `path`, of the `wanted` state: numbers or text.
 
-    UsageError for a damaged or empty file, and for a row of another state or year.
+    `header` are all its columns. UsageError for a damaged or empty file, and for a row of another state or year.
     """
     import pyarrow as pa
     import pyarrow.csv as reader
@@ -195,7 +198,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Refuse (UsageError) a file `path` whose serial numbers `found` begin with another year than the `wanted`."""
+    """Refuse a file `path` whose serial numbers, the Arrow column `found`, begin with another year than `wanted`'s."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4
@@ -207,13 +210,13 @@ def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def conditions(name: str, year: int) -> list[tuple[str, str, float]]:
-    """Return the conditions of the task `name` as (column, comparison such as ">", number), columns as of that year."""
+    """Return a list of conditions of folktables' task `name`: (column as of that year, sign such as ">", number)."""
     parts = (text.split() for text in task(name).keep)
     return [(in_year(column, year), sign, float(value)) for column, sign, value in parts]
 
 
 def meets(column: Any, sign: str, value: float) -> Any:
-    """Return a mask of a column's rows that meet a comparison, `sign` and `value` such as `> 16`; False for null."""
+    """Return a mask of the entries of an Arrow column that meet `sign` and `value`, such as `> 16`; False for null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -122,7 +122,7 @@ def make(
     weight_mean: str | float | None = None,
     weight_from: str | PathLike[str] | None = None,
 ) -> Made:
-    """Return (the schema that `schema` makes of these arguments, notes on its sources) as a `Made`."""
+    """Return a `Made`: the schema that `schema` makes of these arguments, and notes on its sources for the user."""
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
@@ -168,7 +168,10 @@ def make(
 def _wanted(
     columns: Sequence[str] | None, name: str | None, year: int, without: Sequence[str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return (names of the columns in a year, or of the task `name`'s but `without`, in order; notes on the task)."""
+    """Return (tuple of the columns, or of those of the task `name` but `without`, in order; notes on the task).
+
+    All are named as of that year.
+    """
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
     notes = list[str]()
@@ -191,9 +194,9 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """Return the catalogue's entry of column `name` in a year.
+    """Return the catalogue's entry of column `name` in a survey year.
 
-    For a column that the catalogue lacks, the entry is made of the dictionary's `variables`.
+    For a column that the catalogue lacks, the entry is made of `variables`, a dictionary's entries by column.
     """
     variable = None if variables is None else variables.get(name)
     if variables is not None and variable is None and any(each.name == name and not each.refused for each in entries()):
@@ -210,7 +213,10 @@ def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None
 
 
 def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
-    """Return the categorical column of the entry `known`, by the dictionary's `variable` if it lists all levels."""
+    """Return the categorical column of the catalogue's entry `known`; levels are those of `variable` if it has all.
+
+    That is the dictionary's entry, None without.
+    """
     levels = known.levels
     if variable is not None and variable.values and not variable.ranged:
         levels = tuple((str(int(code)) if code.isdigit() else code, said) for code, said in variable.values.items())
@@ -222,15 +228,15 @@ def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
 
 
 def _states(place: str | None) -> Categorical:
-    """Return a categorical column of all states' codes, or of the code `place` alone."""
+    """Return a categorical column whose levels are all states' codes, or the code `place` alone."""
     found = {code: name for code, name in states().values() if place in (None, code)}
     return Categorical(levels=tuple(found), labels=found)
 
 
 def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
-    """Return the numeric column of the entry `known`.
+    """Return the numeric column of the catalogue's entry `known`.
 
-    Values that `variable` lists beyond its bounds become special codes.
+    Values that `variable`, the dictionary's entry, lists beyond its bounds become special codes.
     """
     keys: dict[str, Any] = dict(known.number or {})
     beyond = [] if variable is None else [code for code in variable.values if _beyond(code, keys)]

@@ -24,7 +24,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def parquet_columns(path: Path, url: str) -> tuple[str, ...]:
-    """Names of the columns of the Parquet file `path`; a damaged one is refused, with the `url` to get it from."""
+    """Return the column names of the Parquet file `path`; a damaged one is refused, with the `url` to get it from."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -35,7 +35,9 @@ def parquet_columns(path: Path, url: str) -> tuple[str, ...]:
 
 
 def read_parquet(path: Path, kinds: Mapping[str, pa.DataType]) -> pa.Table:
-    """Table of the columns `kinds` of the file `path`, in these types; codes stored as numbers get their zeros back.
+    """Return an Arrow table of the file `path`: the columns that `kinds` maps to types, in these types.
+
+    Codes stored as numbers get their zeros back.
 
     Raises:
         pa.ArrowException: Values that are not of these types.

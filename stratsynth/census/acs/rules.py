@@ -9,7 +9,7 @@ from stratsynth.schema import Categorical, Numeric, Rule, Schema
 
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
-    """Return the rules whose columns a schema has, and the number of them that were counted on no file."""
+    """Return (tuple of the structural rules whose columns a schema has, how many of them were counted on no file)."""
     found, unchecked = list[Rule](), 0
     for each in rules():
         if not each.when.keys() <= schema.columns.keys():
@@ -24,7 +24,10 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
 
 
 def _condition(schema: Schema, name: str, said: Any) -> Any:
-    """Return the condition `said` on column `name` as a schema has it; words ("codes") and spans are written out."""
+    """Return the condition `said` of a rule on column `name` as a schema has it: levels, or a range.
+
+    Words ("codes") and spans are written out.
+    """
     column = schema.column(name)
     if isinstance(column, Numeric):
         return f">= {column.lower:g}" if said == "numbers" else said
@@ -43,5 +46,5 @@ def _condition(schema: Schema, name: str, said: Any) -> Any:
 
 
 def _codes(column: Categorical) -> list[str]:
-    """Return every level of the column but the one for not applicable."""
+    """Return the list of all levels of a categorical column but the one for not applicable."""
     return [level for level in column.levels if level != column.not_applicable]

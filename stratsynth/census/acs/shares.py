@@ -83,7 +83,7 @@ def shares(
     codes: Mapping[str, Tabular] | None = None,
     codes_citation: str = "",
 ) -> Shares:
-    """Shares of every combination of some columns' levels.
+    """Return the shares of every combination of the levels of some columns in a public-use file.
 
     Args:
         source: A public-use file: .csv, .csv.gz or .parquet. Never the private table, nor one with an account.
@@ -147,13 +147,16 @@ def shares(
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
-    """Return an int array: each coded record's place among all groups, the cells of the schema."""
+    """Return an int array: each record's number among the groups, the cells of all columns of the schema, row-major."""
     codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
     return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
 
 
 def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], smooth: float) -> NDArray[np.float64]:
-    """Return each group's part of the weights of records in `cells`, after `smooth` average ones were added to each."""
+    """Return the array of shares of the groups, from `cells`, the group's number of each record, and records' weights.
+
+    There are so many groups; `smooth` records of average weight are added to each.
+    """
     sums = np.bincount(cells, weights, minlength=groups) + smooth * weights.mean()
     found: NDArray[np.float64] = sums / sums.sum()
     return found
@@ -173,7 +176,7 @@ def _replicates(
 
 
 def _strange(schema: Schema, table: Any) -> str:
-    """Return words on the columns of a public table with values that the schema does not know, and on how many rows."""
+    """Return words on the columns of a public Arrow table with values the schema does not know, and how many rows."""
     from stratsynth.schema.encoding import encode
 
     lost = {}

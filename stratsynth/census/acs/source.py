@@ -70,7 +70,7 @@ class StateFile:
         return f"{BASE}/{self.year}/{self.horizon}/{self.archive}"
 
     def places(self, folder: Path) -> tuple[Path, ...]:
-        """Return the paths in `folder` where the file may be, CSV or zip; folktables uses the last two."""
+        """Return a tuple of paths in `folder` where this file may be, CSV or zip; folktables uses the last two."""
         inner = folder / str(self.year) / self.horizon
         return (folder / self.name, folder / self.archive, inner / self.name, inner / self.archive)
 
@@ -141,7 +141,10 @@ class StateFile:
 
 
 def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
-    """Return the name of the records in a zip archive: the `wanted` file's, else the only CSV file's; or UsageError."""
+    """Return the name of the CSV file in a zip archive: that of the `wanted` state, else the only one.
+
+    Or UsageError.
+    """
     names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
     for name in names:
         if Path(name).name == wanted.name:
@@ -166,7 +169,7 @@ def _sound(path: Path, wanted: StateFile) -> None:
 
 
 def _fetch(url: str, file: IO[bytes]) -> None:
-    """Copy the content at the address `url` into `file`, by HTTPS.
+    """Copy the content at the address `url` into the open `file`, by HTTPS.
 
     OSError for an answer other than 200, or one cut short.
     """

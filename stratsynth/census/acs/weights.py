@@ -34,7 +34,9 @@ class WeightFacts:
 
 
 def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
-    """Return the facts of the weights in the public-use file `source`, of another year than the schema's `year`.
+    """Return facts of the weights in the public-use file `source`, which is not of the schema's year.
+
+    They are its name, the largest weight and the mean.
 
     Raises:
         UsageError: A file that has an account, or is of the schema's year: its weights may be those of the very records
@@ -63,7 +65,7 @@ def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
 
 
 def row_weight(most: int | None, mean: str | float | None, facts: WeightFacts | None) -> RowWeight:
-    """Return the weight of a record as its PWGTP, by declared figures or those of a public file.
+    """Return a schema's RowWeight, the weight of a record as its PWGTP, by declared figures or those of a public file.
 
     Args:
         most: The largest weight; that of `facts` by default.
@@ -86,7 +88,7 @@ def row_weight(most: int | None, mean: str | float | None, facts: WeightFacts | 
 
 
 def _mean(text: str | float | None) -> float:
-    """Return a mean weight from a number, its text, or PEOPLE/RECORDS."""
+    """Return a mean weight, a float, from a number, its text, or a text PEOPLE/RECORDS; UsageError for others."""
     people, _, records = str(text).replace("_", "").partition("/")
     try:
         found = float(people) / (float(records) if records else 1.0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def within_codes(tables: Sequence[Tabular], citation: str, names: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """Return {column: {code: share within the column}} from tables of one of the columns `names` and `share`.
+    """Return a mapping from column to {code: share within its column}, from tables of a column of `names` and `share`.
 
     Raises:
         UsageError: A table of another form, or shares without a citation.

@@ -73,7 +73,10 @@ def _tenths(part: float) -> str:
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:
-    """Return words on columns of a certificate's table: units, the `test`, its errors; of rows `drawn` or not."""
+    """Return words under a certificate's table of declared and measured numbers: units, the `test`, its errors.
+
+    `drawn`: the table has numbers of synthetic rows too.
+    """
     rows = (
         "Synthetic: the rows of the group, in the same unit; they follow the measured sizes. "
         if certificate.weights.groups == MEASURED

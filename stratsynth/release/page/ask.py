@@ -113,9 +113,10 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a dict (`columns`, `levels`, `answers`) for each column, and pair measured together, that has answers.
+    """Return a list of dicts (`columns`, `levels`, `answers`), one a column, and pair measured together, with answers.
 
-    Numeric columns have one more, whose levels are mean and quantiles.
+    Numeric columns have one more, whose levels are mean and quantiles. Answers are by `squares`, for groups of the
+    columns `by`.
     """
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
@@ -150,9 +151,10 @@ def _named(schema: Schema, name: str) -> list[str]:
 
 
 def _asked(squares: Squares, columns: tuple[str, ...], by: Sequence[str]) -> list[Asked]:
-    """Return what is answered on counts and rates of `columns`, for everybody and each crossed level of `by`.
+    """Return a list of (statistic, group's name, figures by cell, note) on counts and rates of the cells of `columns`.
 
-    A group with an unknown figure is left out.
+    Of everybody and of each group of the columns `by`, answered by `squares`; a group with an unknown figure is left
+    out.
     """
     schema, found = squares.tables.schema, []
     for groups, named in _groups(squares, by, schema.cells(columns)):
@@ -170,7 +172,10 @@ def _asked(squares: Squares, columns: tuple[str, ...], by: Sequence[str]) -> lis
 
 
 def _with_bounds(squares: Squares, query: Query, answer: Answer) -> tuple[Answer, list[str]]:
-    """Return an answer with bounds in cells where strata lack a table, and notes on these cells."""
+    """Return the answer to a query with bounds in cells where strata lack a table, and a list of notes, "" elsewhere.
+
+    The bounds are those of `squares`.
+    """
     unknown = ~np.isfinite(answer.estimate) & ~answer.measured
     other = assumed(squares, query) if unknown.any() else None
     if other is None:
@@ -180,9 +185,10 @@ def _with_bounds(squares: Squares, query: Query, answer: Answer) -> tuple[Answer
 
 
 def _of_numbers(squares: Squares, name: str, column: Numeric, by: Sequence[str]) -> dict[str, Any]:
-    """Return what is answered on mean and quantiles of a numeric column, for everybody and each crossed level of `by`.
+    """Return a dict (`columns`, `levels`, `answers`) on mean and quantiles of the numeric column `name`.
 
-    Figures that have no interval are None; a group without any is left out.
+    Of everybody and of each group of the columns `by`, answered by `squares`. Figures that have no interval are None; a
+    group without any is left out.
     """
     found, clip = [], column.clip
     cut = clip is not None and clip < column.upper and any(each.column == name for each in squares.tables.sums)
@@ -213,7 +219,10 @@ def _number_note(mean: Answer) -> str:
 
 
 def _groups(squares: Squares, by: Sequence[str], size: int) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Yield everybody, then the columns `by`, each with the names of its groups; not where there are too many."""
+    """Yield ((), names) for everybody, then (`by`, names of its groups); not where there are too many figures.
+
+    `size` is the number of figures a group; `squares` answer them.
+    """
     schema = squares.tables.schema
     for groups in ((), tuple(by)) if by else ((),):
         named = [
@@ -226,7 +235,7 @@ def _groups(squares: Squares, by: Sequence[str], size: int) -> Iterator[tuple[tu
 
 
 def _figures(answer: Answer) -> list[list[float | None]]:
-    """Return estimate and both intervals' ends of each cell, rounded; None for what is unknown."""
+    """Return a list for each cell of an answer: estimate and both intervals' ends, rounded; None if unknown."""
     parts = (answer.estimate, answer.noise_low, answer.noise_high, answer.low, answer.high)
     return [[_rounded(value) if math.isfinite(value) else None for value in row] for row in np.stack(parts, axis=1)]
 

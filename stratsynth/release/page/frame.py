@@ -187,7 +187,10 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """Return a Figure of the groups' estimated sizes `sized`, under their `names`, beside the noise of one count."""
+    """Return a Figure, a row a group from the largest: its size in `sized`, and the noise of one count beside it.
+
+    `names` has the groups' names for readers.
+    """
     ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows: list[Row] = []
@@ -237,16 +240,17 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
 
 
 def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Yield (subject, sentence) on each limit of a certificate's protection, and on a unit of several rows."""
+    """Yield (subject, sentence) on each limit of what a certificate protects; one more on a unit of several rows."""
     yield from limits.limits(certificate).items()
     if not isinstance(certificate.unit, str):
         yield "Several rows each", f"The guarantee protects each {words.unit(certificate)}, with all of its rows."
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return the Section "How it was made" of a certificate: facts, rows that rules `moved`, Figure of its `tables`.
+    """Return the Section "How it was made" of a certificate: facts, and a Figure of its noisy `tables` if any.
 
-    Facts are mechanism, charges, account, schema, code lists, accounting, software, and noisy sums and rules if any.
+    Facts are mechanism, charges, account, schema, code lists, accounting, software; the number of noisy `sums`, and
+    rows that rules `moved` (rules.json), if any.
     """
     facts = [
         *words.made_facts(certificate),
@@ -262,9 +266,9 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 
 
 def _cliques(tables: list[GroupTable], counted: str) -> Figure:
-    """Return a Figure of `tables`.
+    """Return a Figure, a table of noisy `tables` by set of columns: number of groups, cells, least and largest sigma.
 
-    It has, for each set of columns, the number of groups, cells, least and largest sigma.
+    `counted` is the noun for what is counted.
     """
     found: dict[str, list[GroupTable]] = {}
     for t in tables:

@@ -17,7 +17,7 @@ MODEL = (
 
 
 def inside_line(each: InsideStated) -> str:
-    """Return a paragraph on the law by which one column's numbers are drawn within bins."""
+    """Return a paragraph of text on `each`, a certificate's entry on the law of a column's numbers within bins."""
     return " ".join(_sentences(each))
 
 

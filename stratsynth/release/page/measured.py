@@ -52,7 +52,10 @@ class GroupTable:
 
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
-    """Return each group's tables in order of first measurement; repeated ones are averaged by 1 / sigma^2."""
+    """Return a list of each group's noisy tables, from an Arrow table, by first measurement; repeated ones averaged.
+
+    Weights are 1 / sigma^2.
+    """
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}
     worth: dict[tuple[str, str], list[float]] = {}
     sizes: dict[tuple[str, str], int] = {}
@@ -70,7 +73,7 @@ def measured(measurements: pa.Table) -> list[GroupTable]:
 
 
 def number_of_sums(measurements: pa.Table) -> int:
-    """Return the number of noisy sums in the measurements; 0 if they have no column `sum`."""
+    """Return the number of noisy sums in an Arrow table of measurements; 0 if it has no column `sum`."""
     import pyarrow.compute as pc
 
     if "sum" not in measurements.column_names:
@@ -98,7 +101,7 @@ class GroupSize:
 
 
 def sizes(tables: Sequence[GroupTable], estimates: SizeEstimates | None) -> list[GroupSize]:
-    """Return the number of records of each group that has a table of one column.
+    """Return a list of the sizes, numbers of records, of each group that has a noisy table of one column.
 
     Args:
         tables: Every table.
@@ -148,7 +151,10 @@ class Names:
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:
-        """Return the cells' names of a one-column table: levels with meanings; "cell 0", ... if not as many."""
+        """Return the list of names of a one-column table's cells: levels with meanings.
+
+        "cell 0", ... if not as many.
+        """
         try:
             levels = within(self._schema, self._paths.get(table.group, ())).levels(table.clique)
         except StratsynthError:
@@ -163,7 +169,7 @@ class Names:
 
 
 def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
-    """Return a charge's path of strata, with merges under the names that the certificate gives them."""
+    """Return `path`, a tuple of strata, with merged ones under the names that the certificate gives them."""
     merged = {tuple(merge.levels.items()): merge.stratum for merge in certificate.strata.merged}
     return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
@@ -176,9 +182,10 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
 
 
 def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
-    """Return the Section with a Figure of each group, by its `names`: bars of a column's noisy counts in `tables`.
+    """Return the Section "What was measured": a Figure of each group, bars of the noisy counts of each column.
 
-    Tables of at most CELLS cells in all are shown. `about` is a sentence on columns and pairs without tables.
+    They are one-column `tables` of at most CELLS cells in all, in the schema's order. `names` has the groups' names for
+    readers; `about` is a sentence on columns and pairs without tables.
     """
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(

@@ -21,7 +21,10 @@ from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Tab
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False, more: Sequence[Fact] = ()) -> str:
-    """Return text for a terminal: a certificate's guarantee, prices, groups, limits (`brief`: names), `more` facts."""
+    """Return text for a terminal on a certificate, a mapping: its guarantee, prices, groups, limits (`brief`: names).
+
+    `more` facts come last.
+    """
     return text.render(certificate_page(certificate, brief=brief, more=more))
 
 
@@ -98,9 +101,10 @@ def price_figure(
     *,
     adaptive: bool,
 ) -> Figure:
-    """Return a Figure of epsilon by step that a unit can take, `prices`.
+    """Return a Figure, a table of `prices`: epsilon by the step that a unit, `what` in words, can take; None: unknown.
 
-    `kinds` are factors of an exchange by question.
+    `neighbours` is the certificate's notion. `kinds` maps a kind of question to how much more an exchange costs; of an
+    `adaptive` mechanism they are worst cases.
     """
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"

@@ -104,7 +104,10 @@ def weighted(certificate: Certificate) -> str:
 
 
 def _gap(certificate: Certificate) -> str:
-    """Return words on how many of a certificate's declared people were not measured, in 95 of 100 cases; else ""."""
+    """Return words on how many of the people that a certificate declares were not counted, with a 95 % interval.
+
+    "" if none are missing beyond noise.
+    """
     found = next((c for c in certificate.declared_and_measured if c.what == DECLARED_SIZE), None)
     if found is None or found.declared is None:
         return ""
@@ -157,7 +160,10 @@ STEPS = {
 
 
 def price(neighbours: str, epsilon: float | None) -> str:
-    """Return an epsilon as text; for None "not protected" if `neighbours` is "attribute", else "unknown"."""
+    """Return an epsilon as text; for None "unknown", or "not protected" under the notion "attribute".
+
+    `neighbours` is a certificate's notion of neighbour.
+    """
     if epsilon is None:
         return "not protected" if neighbours == "attribute" else "unknown"
     return f"{epsilon:.4g}"
@@ -196,7 +202,7 @@ def groups(certificate: Certificate) -> int:
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return levels by column as words, "SEX 1 + 2, RACE 3 + 4", for columns of several levels; empty if none has."""
+    """Return words for levels by column, "SEX 1 + 2, RACE 3 + 4", of columns with several; "" if none has."""
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
@@ -207,7 +213,7 @@ def merges(certificate: Certificate) -> str:
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
-    """Return words on the rows that rules changed, `moved` of rules.json; ReleaseError for a damaged count."""
+    """Return words on the rows that rules changed, by `moved`, the content of rules.json; ReleaseError if damaged."""
     try:
         rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
         worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
@@ -270,7 +276,10 @@ def account(certificate: Certificate) -> str:
 
 
 def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[str]:
-    """Return texts to cite for a certificate: the release of `returns`, software, papers of mechanism and strata."""
+    """Return a list of texts to cite for a certificate: the release, a thing of kind `returns`, software, papers.
+
+    Papers are those of the mechanism and of strata.
+    """
     guarantee, by, called = certificate.guarantee, certificate.strata.by, certificate.called or Title()
     strata_ = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate.private else " NOT A PRIVATE RELEASE."
@@ -303,7 +312,10 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
-    """Return a sentence on the first question: share and answer, of `counted` things, or why it was not asked."""
+    """Return a sentence on the first question of a certificate: its share of the budget and its answer.
+
+    Or why it was not asked. `counted` is the noun of its numbers.
+    """
     if not first.asked or first.usable is None or first.noise_sd is None:
         return f"Not asked: {first.why or 'the fit was recorded without it'}."
     few = "; fewer than half of the declared, and the fit was told to go on" if first.too_few else ""
@@ -314,7 +326,7 @@ def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
 
 
 def benchmark_words(stated: BenchmarkStated) -> str:
-    """Return sentences on the published totals that rows were raked to, and on what it took."""
+    """Return sentences, one text, on `stated`, a certificate's benchmark: totals rows were raked to, largest ratio."""
     tables = "; ".join(
         f"{' x '.join(t.columns)} ({t.citation}{'' if t.year is None else f', {t.year}'}"
         f"{'; EXACT totals of the private rows, not protected' if t.exact else ''})"
