@@ -63,7 +63,9 @@ def means(squares: Squares, name: str, rows: Functions, level: float, effect: fl
         fits, sound = fits & fits[reference], sound & sound[reference]
         bounds, sums = ways.by_bins(reference), ways.by_sums(reference)
     found = bounds.where(sound, sums).without(~(fits | sound))
-    return ways.in_units(replace(found, point=np.where(np.isfinite(found.estimate), np.nan, bounds.estimate)))
+    # numbers whose size noise hides may even have a mean outside their bounds, and the model's own value stands
+    wide = ~np.isfinite(found.estimate) & (ways.size > 0)
+    return ways.in_units(replace(found, point=np.where(wide, bounds.estimate, np.nan)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import UsageError
 from stratsynth.models.estimate import Estimate
+from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +41,7 @@ HIDDEN = "noise hides such rows: they are within three of its standard deviation
 BLURRED = (
     f"{HIDDEN}; or noise hides the rows on one side of the quantile, or half of all that can be is in the interval"
 )
+SMALL = f"{HIDDEN}; or noise hides how large their numbers are"
 BINNED = "bounds: numbers are known by their bin, and it holds wherever they are in it"
 WIDE = (
     "bins leave numbers so much room that bounds would say little, and no measured sum of the column (schema: clip) "
@@ -179,7 +182,7 @@ class Answers:
 
         `taken` masks cells with assumed bounds.
         """
-        hidden, found = BLURRED if query.statistic == "quantile" else HIDDEN, []
+        hidden, found = {"quantile": BLURRED, "mean": SMALL}.get(query.statistic, HIDDEN), []
         for i, estimate in enumerate(answer.estimate):
             if not np.isfinite(estimate):
                 wide = WIDE if np.isfinite(answer.point[i]) else hidden
@@ -187,9 +190,20 @@ class Answers:
             elif taken[i]:
                 found.append(f"{self._uncovered(query)}; {BOUNDED if answer.bounded[i] else ASSUMED}")
             else:
-                notes = (self._clipped(query, answer.above[i]), BINNED if answer.bounded[i] else "")
+                dates = "" if query.versus else self._dates(query, answer, i)
+                notes = (dates, self._clipped(query, answer.above[i]), BINNED if answer.bounded[i] else "")
                 found.append("; ".join(filter(None, notes)))
         return found
+
+    def _dates(self, query: Query, answer: Answer, i: int) -> str:
+        """Return the moments of cell `i` that a mean or quantile of a temporal column is in units of; else ""."""
+        column = self._schema.column(query.columns[0]) if query.numeric else None
+        if not isinstance(column, Temporal) or column.kind == "duration":
+            return ""
+        ends = (round(answer.estimate[i]), math.floor(answer.noise_low[i]), math.ceil(answer.noise_high[i]))
+        estimate, low, high = (column.spell(min(max(end, column.lower), column.upper)) for end in ends)
+        since = "midnight" if column.kind == "time" else "1970-01-01"
+        return f"in {column.unit}s since {since}: {estimate}, from {low} to {high}"
 
     def _clipped(self, query: Query, above: float) -> str:
         """Return a note on a query's mean up to a clip, which numbers above it raise by up to `above`; "" for 0."""

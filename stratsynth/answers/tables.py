@@ -34,8 +34,8 @@ Columns = tuple[str, ...]
 
 CHOSEN = (
     "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
-    "covers the question was chosen, and takes the noise of each table as it is by itself; over many fits such "
-    "intervals were found to hold as often as they say (scripts/bench answers)."
+    "covers the question was chosen, in each group or, for bounds, in some, and takes the noise of each table as it is "
+    "by itself; over many fits such intervals were found to hold as often as they say (scripts/bench answers)."
 )
 """Caveat on intervals of a release whose mechanism chose its tables."""
 UNSHARED = (

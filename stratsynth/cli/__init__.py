@@ -93,7 +93,7 @@ def _run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="stratsynth", standalone_mode=False)
     except TyperException as mistake:
-        _say(f"{_text(mistake)} See --help.")
+        _say(f"{_text(mistake).rstrip('.')}. See --help.")
         return 2
     return code if isinstance(code, int) else 0
 

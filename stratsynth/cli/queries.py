@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CONDITION = re.compile(r"([^=<>]*)(>=|<=|=|>|<)(.*)", re.DOTALL)
 """Form of one condition: column, sign, level or number."""
+WHOLE = 10_000
+"""Least number that is printed without a fraction."""
 LAST = ("above", "model", "note", "design_low", "design_high")
 """Columns of results that most releases leave empty."""
 KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
@@ -43,14 +45,16 @@ def query(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=LEVEL",
-            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns.",
+            help="Only rows with this level, number or range (AGE=20..39), or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat "
+            "for more levels or columns.",
         ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN,...", help="Columns; each of their groups gets a result.")
     ] = None,
     statistic: Annotated[
-        str, typer.Option(help="count; share, a part of all rows; rate, a part of the group's rows; mean; or quantile.")
+        str,
+        typer.Option(help="count; share, a part of the rows; rate, of the rows of a group; mean; or quantile."),
     ] = "count",
     level: Annotated[float, typer.Option(help="The probability with which each interval holds.")] = 0.95,
     quantile: Annotated[float, typer.Option(help="The quantile; 0.5 is the median.")] = 0.5,
@@ -80,7 +84,8 @@ def query(
     bounded        at least as often: numbers may lie anywhere in their bins; or
                    strata that lack a table may have from none to all of their
                    measured records in the cell
-    assumed        the same by declared sizes: at most twice these
+    assumed        the same, where the size of such a stratum was declared and
+                   never measured: it has at most twice as many
     not_estimable  no interval: no measured table covers the question, noise
                    hides the rows, or bins leave a mean too much room. `model`
                    is the value of the model, or of numbers as drawn in bins
@@ -173,6 +178,11 @@ def _unknown(value: object) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
+def _shown(value: float) -> str:
+    """Return a number to six digits, and large ones whole, with commas."""
+    return f"{value:,.0f}" if abs(value) >= WHOLE else f"{value:.6g}"
+
+
 def _csv(found: Mapping[str, list[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -196,7 +206,7 @@ def _page(found: Mapping[str, list[Any]], conditions: Sequence[str]) -> Page:
         for name, values in shown.items()
     ]
     rows = [
-        ["" if _unknown(v) else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row]
+        ["" if _unknown(v) else _shown(v) if isinstance(v, float) else str(v) for v in row]
         for row in zip(*shown.values(), strict=True)
     ]
     table = Table("", columns, rows, most=len(rows))

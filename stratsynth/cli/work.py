@@ -166,14 +166,18 @@ def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
     check_public_inputs(declared=[like])  # how a file spells its values is read from every row, and shows in the output
     found = recoded(table, schema, like)
     notes = (
-        ("lacks the column", found.lacking),
-        ("has a column that is not in that file:", found.dropped),
+        (f"lacks the {_columns(found.lacking)}", found.lacking),
+        (f"has {_columns(found.dropped)} that that file lacks:", found.dropped),
         ("has values that this column's type in that file cannot hold, so that it is written as text:", found.texts),
     )
     for what, names in notes:
         if names:
             typer.echo(f"stratsynth: note: the release {what} {', '.join(names)}", err=True)
     return found.table
+
+
+def _columns(names: Sequence[str]) -> str:
+    return "column" if len(names) == 1 else "columns"
 
 
 def predict_rows(

@@ -20,6 +20,8 @@ MOST_IN_A_BIN = 0.4
 """Largest share of the numbers in one bin of equal width; above it, edges follow quantiles."""
 SPIKE = 0.03
 """Share of records at one exact number from which that number is a bin of its own: zeros, rounded answers."""
+HEAPED = 0.5
+"""Share of the numbers besides 0 above which multiples of 10, 100, ... are pointed out."""
 SPIKES = 12
 """Largest number of spikes, bins of one exact number, in a drafted column."""
 MANY_VALUES = 128
@@ -90,11 +92,23 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
         keys["spikes"] = spikes
         most = max(spikes, key=rest.__getitem__)
         notes.append(f"{rest[most] / rows:.0%} of the numbers are exactly {most:g}; `spikes` keeps such numbers apart")
+    notes += _heaped(rest) if whole else ()
     others = {value: count for value, count in rest.items() if value not in spikes}
     if len(others) > FEW_VALUES and 1e-90 < max(map(abs, others)) < 1e90:
         found, why = _skewed(keys, others)
         return keys | found, notes + why
     return keys | (_number_of_bins(others, lower, upper) if others else {}), notes
+
+
+def _heaped(counts: Counts) -> Iterator[str]:
+    """Yield a note on the largest of 10, 100, ... that most whole numbers but 0, by `counts`, are multiples of."""
+    rows = sum(count for value, count in counts.items() if value)
+    for step in (10**power for power in range(6, 0, -1)):
+        share = sum(count for value, count in counts.items() if value and value % step == 0) / rows
+        if share > HEAPED:
+            drawn = f"`round = [[0, {step}]]` draws no others" if share == 1 else f"`heaps = [{step}]` draws as many"
+            yield f"{share:.0%} of the numbers besides 0 are multiples of {step}; where that is public, {drawn}"
+            return
 
 
 def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], list[str]]:

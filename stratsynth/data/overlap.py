@@ -102,8 +102,8 @@ def _refuse_account(data: Path, given: Any, schema: Schema | None) -> None:
     known = [*Registry(data).names(), *(path.name for path in beside)]
     if known:
         raise UsageError(
-            f"{data.name} has an account, {known[0]}, so it is not public: leave `public` out and name the ledger. A "
-            "copy that may be published belongs into a folder of its own."
+            f"{data.name} has an account, {known[0]}, so it is not public. To fit it, leave `public` out and name the "
+            "ledger; a copy that may be published belongs into a folder of its own."
         )
     copies = Copies(Registry(data), lambda: _marks(given, schema))
     for name, ledger in copies.others():

@@ -50,7 +50,8 @@ class BinSum:
     def __str__(self) -> str:
         """Return words for a plan."""
         what = f"multiples of {', '.join(map(str, self.multiples))}" if self.multiples else "places within bins"
-        return f"{what} of {self.column} ({self.currency.unit} {self.price:.3g}, give or take {self.noise:,.3g})"
+        price = f"{self.currency.unit} {self.price:.3g}"
+        return f"{what} of {self.column} ({price}, noise {self.noise:,.3g}, a standard deviation)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return its figures as JSON values, as plans and certificates state them."""

@@ -110,14 +110,17 @@ class ClippedSums:
         if self.strata:
             least, most = (f"{price:.3g}" for price in (min(self.strata.values()), max(self.strata.values())))
             each = least if least == most else f"{least} to {most}"
-            unit += f", {each} in each of {len(self.strata):,} strata that are large enough"
+            large = "1 stratum that is" if len(self.strata) == 1 else f"{len(self.strata):,} strata that are"
+            unit += f", {each} in each of {large} large enough"
         columns = "; ".join(self._words(column) for column in self.columns)
         return f"for {100 * self.share:g} % of the budget ({unit}), for means: {columns}"
 
     def _words(self, column: ClippedColumn) -> str:
         noise, half = self.noise[""] * column.half, self.half_width(column)
-        mean = "" if half is None else f", which leaves everybody's mean within {half:,.3g} (95 %, without other noise)"
-        return f"sum of {column.column} up to {column.clip:,.10g}, give or take {noise:,.3g}{mean}"
+        mean = (
+            "" if half is None else f", which leaves everybody's mean within {_plain(half)} (95 %, without other noise)"
+        )
+        return f"sum of {column.column} up to {column.clip:,.10g}, noise {_plain(noise)} (a standard deviation){mean}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return its figures as JSON values, as plans and certificates state them."""
@@ -198,3 +201,8 @@ def ask_totals(schema: Schema, sums: ClippedSums, price: float) -> Program[None]
             yield from (
                 total(column.query, epsilon=each) if sums.currency == Currency.PURE else total(column.query, rho=each)
             )
+
+
+def _plain(value: float) -> str:
+    """Return a number for readers: to three digits, and whole from 1,000 on."""
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"

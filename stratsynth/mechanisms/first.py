@@ -51,6 +51,8 @@ class FirstQuestion:
     """Declared number of records; None if no size is declared."""
     why_not: str = ""
     """Reason why it is not asked; empty if it is."""
+    counted: str = "records"
+    """Noun of its numbers: "people" where records count by their weights."""
 
     @property
     def asked(self) -> bool:
@@ -63,10 +65,10 @@ class FirstQuestion:
             return f"no first question is asked: {self.why_not}"
         least = f"{LEAST * self.declared:,.0f}" if self.declared is not None else "half of those that it finds"
         return (
-            f"for {100 * self.share:g} % of the budget ({self.unit} {self.price:.3g}): how many records are usable, "
-            "and how many values of each column are outside the schema, give or take "
-            f"{NORMAL_95 * self.noise_sd:,.0f}. The fit stops there if fewer than {least} are usable, by the upper "
-            f"{1 - CHANCE:.1%} bound"
+            f"for {100 * self.share:g} % of the budget ({self.unit} {self.price:.3g}): how many {self.counted} are "
+            "usable, and how many values of each column are outside the schema, give or take "
+            f"{NORMAL_95 * self.noise_sd:,.0f} (95 %). The fit stops there if fewer than {least} are usable, by the "
+            f"upper {1 - CHANCE:.1%} bound"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,12 +113,14 @@ def first_question(public: Public, allot: Allotment) -> FirstQuestion:
     question = Usable(price, allot.currency)
     noise, unit, power = question.deviation(schema), *(("rho", 2) if question.gaussian else ("epsilon", 1))
     columns = len(schema.names)
-    found = FirstQuestion(budget.first or 0.0, price * rows**power, unit, noise, columns, public.size)
+    counted = "records" if schema.row_weight.column is None else "people"
+    share = budget.first or 0.0
+    found = FirstQuestion(share, price * rows**power, unit, noise, columns, public.size, counted=counted)
     if 2 * found.bound() <= LEAST * (MOST_RECORDS if public.size is None else public.size):
         return found
     of = "all that there may be" if public.size is None else f"the {public.size:,} that are declared"
     why = (
-        f"at {budget.first:g} of the budget its noise, give or take {NORMAL_95 * noise:,.0f} records, could not tell "
+        f"at {budget.first:g} of the budget its noise, give or take {NORMAL_95 * noise:,.0f} {counted}, could not tell "
         f"half of {of} from none"
     )
     return FirstQuestion(why_not=why)

@@ -63,11 +63,17 @@ def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
 def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
     """Return the registered mechanism `name` with these settings; RecipeError for an unknown one or a refused value."""
     kind = load(name)
-    known = [f.name for f in dataclasses.fields(cast("Any", kind)) if f.init]
+    fields = [f for f in dataclasses.fields(cast("Any", kind)) if f.init]
+    known = [f.name for f in fields]
     for key in settings:
         if key not in known:
             has = f"It has: {', '.join(known)}." if known else "It has no settings."
             raise RecipeError(f"mechanism: {name} has no setting {key!r}{nearest(key, known)}. {has}")
+    unset = dataclasses.MISSING
+    needed = [f.name for f in fields if f.default is unset and f.default_factory is unset and f.name not in settings]
+    if needed:
+        in_python = f"{kind.__name__}({', '.join(f'{key}=...' for key in needed)})"
+        raise RecipeError(f"mechanism: {name} needs {' and '.join(needed)}; in Python {in_python}.")
     try:
         return kind(**settings)
     except (TypeError, ValueError) as error:

@@ -103,7 +103,7 @@ class FirstAnswer:
             else "No column has many values that are missing or unknown: the data may be another or a far smaller file."
         )
         of = "no number of them declared" if declared is None else f"of {declared:,} declared"
-        return f"{MeasuredCount(self.usable, sd)} records are usable, {of}. {why}"
+        return f"{MeasuredCount(self.usable, sd)} {self.question.counted} are usable, {of}. {why}"
 
     def stopped(self, *, saved: bool = True) -> str:
         """Return the text of an error: the fit stops after this answer; `saved` is False where nothing is charged."""

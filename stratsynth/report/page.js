@@ -67,7 +67,7 @@ for (const box of document.querySelectorAll("div.ask")) {
   const number = (value, kind) => {
     if (value === null) return "–";
     if (kind === "rate") return (100 * value).toFixed(1) + " %";
-    if (kind === "number") return value.toLocaleString("en", { maximumSignificantDigits: 5 });
+    if (kind === "number") return value.toLocaleString("en", Math.abs(value) < 1e4 ? { maximumSignificantDigits: 5 } : undefined);
     return Math.round(value).toLocaleString("en");
   };
   const show = () => {

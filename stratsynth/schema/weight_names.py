@@ -43,25 +43,34 @@ def weight_warnings(schema: Schema, header: Iterable[str] = ()) -> list[str]:
     ordinary = [name for name in schema.names if looks_like_weight(name)]
     if ordinary:
         said.append(
-            f"{_listed(ordinary)} looks like a survey weight, and is released as if it were a fact about people; every "
-            f"row counts 1, so the release is of the sample. {_remedy(ordinary[0])}"
+            f"{_listed(ordinary)} {_looks(ordinary)}, and the schema has {_it(ordinary)} as a fact about people; every "
+            f"row counts 1, so the release is of the sample. {_remedy(ordinary)}"
         )
     idle = [name for name in header if looks_like_weight(name) and name not in schema.columns and name != told]
     if idle and told is None and not ordinary:
         said.append(
-            f"the data have {_listed(idle)}, which looks like a survey weight, and the schema does not use it: every "
-            f"row counts 1, so a release is of the sample. {_remedy(idle[0])}"
+            f"the data have {_listed(idle)}, which {_looks(idle)}, and the schema does not use {_it(idle)}: every "
+            f"row counts 1, so a release is of the sample. {_remedy(idle)}"
         )
     return said
 
 
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"column {', '.join(names[:NAMED])}{more}"
+    return f"column{'s' if len(names) > 1 else ''} {', '.join(names[:NAMED])}{more}"
 
 
-def _remedy(name: str) -> str:
+def _looks(names: list[str]) -> str:
+    return "looks like a survey weight" if len(names) == 1 else "look like survey weights"
+
+
+def _it(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _remedy(names: list[str]) -> str:
     return (
-        f'For a release of the population, leave it out of the columns and write weight = {{ column = "{name}", '
+        f"For a release of the population, leave {_it(names)} out of the columns and write "
+        f'weight = {{ column = "{names[0]}", '
         "max = ... } above them, with a public largest weight."
     )

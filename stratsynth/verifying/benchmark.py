@@ -11,6 +11,7 @@ from stratsynth.models import files
 from stratsynth.models.calibrated import Calibrated
 from stratsynth.release.benchmark import EXACT, benchmark_notices, counted_rows
 from stratsynth.release.controls import control_digest
+from stratsynth.report.numbers import several
 
 if TYPE_CHECKING:
     from stratsynth.certificate import BenchmarkStated, Certificate
@@ -43,8 +44,8 @@ def check_benchmark(certificate: Certificate, folder: Path, notes: Notes) -> Non
     notes.findings += [f"certificate.json: {sentence}" for sentence in found]
     if not found:
         notes.checked.append(
-            f"The {len(stated.tables):,} tables of published totals are those that the rows are raked to, and the "
-            "synthetic rows have them."
+            f"The published totals of {several(len(stated.tables), 'table')} are those that the rows are raked to, and "
+            "the synthetic rows have them."
         )
         notes.unchecked.append("that the published totals are those of the publications cited, and public")
 

@@ -114,7 +114,7 @@ class ShareTable(Basis):
         if self.counted:
             if not total > 0:
                 raise WeightsError("weights: the counts are all 0.")
-        elif abs(total - 1) > TOLERANCE:
+        elif round(abs(total - 1), 9) > TOLERANCE:  # 1.001 as a float is off by more than that
             raise WeightsError(f"weights: the shares add up to {total:.6g}, not 1 (at most {TOLERANCE:g} off).")
         shares = {s: value / total for s, value in sums.items()}
         errors = {s: math.hypot(*(row.error or 0.0 for row in rows)) / total for s, rows in found.items()}

@@ -13,13 +13,14 @@ from stratsynth.adapters import Independent
 from stratsynth.answers import Query, within
 from stratsynth.answers.ask import answers
 from stratsynth.answers.clipped import ClippedSum, clipped_sums
-from stratsynth.answers.release_answers import BINNED, WIDE, Answers
+from stratsynth.answers.release_answers import BINNED, SMALL, WIDE, Answers
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions.sums.columns import Columns
 from stratsynth.questions.sums.published import PublishedSum, summed
 from stratsynth.release.opening import open_answers
+from stratsynth.schema.temporal import Temporal
 
 GROUPS = 200
 """Groups with noise of their own, so that one query has as many independent intervals."""
@@ -279,3 +280,42 @@ def test_a_fit_measures_sums_of_a_column_with_a_clip_and_its_release_answers_mea
     assert everybody.noise_low[0] < pay.clip(max=100_000).mean() < everybody.noise_high[0]
     saved = release.save(tmp_path / "release", rows=10)
     assert open_answers(saved).frame(Query(["PAY"], by=["SEX"], statistic="mean")).equals(found)
+
+
+def test_means_and_quantiles_of_dates_are_said_as_dates():
+    schema = Schema(
+        {
+            "DAY": Temporal("2024-01-01", "2024-12-31", kind="date", edges=("2024-01-01", "2024-07-01", "2025-01-01")),
+            "AT": Temporal(
+                "08:00:00", "17:59:59", kind="time", unit="hour", edges=("08:00:00", "12:00:00", "18:00:00")
+            ),
+        }
+    )
+    frame = pd.DataFrame({"DAY": ["2024-02-01", "2024-08-01"] * 500, "AT": ["09:00:00", "13:00:00"] * 500})
+    release = fit(Independent(), open_table(frame, schema=schema, declared_size=1_000), Budget(8, 1e-9), seed=1)
+    (found,) = release.query(["DAY"], statistic="quantile", quantile=0.75).note
+    assert found.startswith("in days since 1970-01-01: 2024-")
+    assert "from 2024-07-01 to 2024-12-31" in found
+    (found,) = release.query(["AT"], statistic="mean").note
+    assert found.startswith("in hours since midnight: 1")
+    assert set(release.query(["DAY"]).note) == {""}
+
+
+def test_a_group_whose_numbers_noise_hides_has_the_models_mean_within_their_bounds():
+    schema = Schema(
+        {
+            "G": Categorical(levels=("a", "b")),
+            "PAY": Numeric(lower=0, upper=1_000_000, bins=40, spacing="log", transform_unit=100),
+        }
+    )
+    frame = pd.DataFrame({"G": ["a"] * 990 + ["b"] * 10, "PAY": [500.0] * 1_000})
+    for seed in range(3):
+        table = open_table(frame, schema=schema, declared_size=1_000)
+        weights = Weights.public(
+            pd.DataFrame({"G": ["a", "b"], "share": [0.99, 0.01]}), citation="Statistics Office, Groups 2024, table 1"
+        )
+        how = Stratified(Independent(), ["G"], weights)
+        release = fit(how, table, Budget(1, 1e-9), seed=seed, entropy=SeededEntropy(seed))
+        found = release.query(["PAY"], by=["G"], statistic="mean").set_index("G").loc["b"]
+        assert (found.status, found.note) == ("not_estimable", SMALL)
+        assert 0 <= found.model <= 1_000_000

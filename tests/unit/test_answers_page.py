@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from helpers import browser, small
-from stratsynth import Budget, Categorical, Schema, fit, open_table
+from stratsynth import Budget, Categorical, Numeric, Schema, fit, open_table
 from stratsynth.adapters import CoinPress, Fixed
 from stratsynth.release.page.frame import release_page
 from stratsynth.report.html import render
@@ -51,7 +51,7 @@ def test_the_page_holds_means_and_quantiles_with_what_their_intervals_are(releas
     for place, statistic in ((0, "mean"), (3, "quantile")):
         query = release.query(["AGE"], by=["SEX", "GROUP"], statistic=statistic).set_index(["SEX", "GROUP"])
         assert rows[place] == pytest.approx(query.loc[("1", "a"), figures].tolist(), rel=1e-4)
-    assert "reach to the ends of their bins" in note
+    assert note.startswith("Intervals of quantiles reach to the ends of their bins, and hold at least as often.")
     assert None in [value for row in found["SEX 1, GROUP b"][0] for value in row], "noise hides some of a few people"
 
 
@@ -84,6 +84,25 @@ def test_no_level_ends_the_data():
     page = page_of(release)
     assert "<script>alert" not in page
     assert data_of(page)[0]["levels"][0] == evil
+
+
+def test_measured_means_are_not_called_bounds_and_large_numbers_keep_their_ends():
+    columns = {
+        "SEX": Categorical(levels=("1", "2")),
+        "PAY": Numeric(lower=0, upper=900_001, edges=(0, 100_001, 900_001), clip=500_000),
+    }
+    frame = pd.DataFrame({"SEX": ["1", "2"] * 2_000, "PAY": [50_000, 700_000] * 2_000})
+    release = fit(Fixed(), open_table(frame, schema=Schema(columns), declared_size=4_000), Budget(8, 1e-9))
+    (asked,) = (one for one in data_of(page_of(release)) if one["columns"] == "PAY, as numbers")
+    ((_, _, rows, note),) = (answer for answer in asked["answers"] if answer[1] == "everybody")
+    mean, quantile = (
+        release.query(["PAY"], statistic="mean"),
+        release.query(["PAY"], statistic="quantile", quantile=0.9),
+    )
+    assert set(mean.status) == {"ok"}
+    assert "Those of the mean" not in note
+    assert note.endswith(f"raise the mean by 0 to {mean.above[0]:,.0f}, in as many cases.")
+    assert rows[5][1:3] == quantile.loc[0, ["noise_low", "noise_high"]].tolist() == [100_001, 900_001]
 
 
 @browser.needed

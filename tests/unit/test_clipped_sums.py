@@ -273,7 +273,7 @@ def test_the_plan_says_what_it_will_buy():
     plan = ss.plan(by_sex(), SCHEMA, BUDGET, declared_size=SIZE)
     (column,) = plan.sums["columns"]
     assert column["half_width"] == pytest.approx(1.959964 * column["noise_sd"] / SIZE)
-    assert "for everybody, 0.000374 in each of 1 strata that are large enough" in plan.sums_words
+    assert "for everybody, 0.000374 in each of 1 stratum that is large enough" in plan.sums_words
     assert f"within {column['half_width']:,.3g} (95 %" in plan.sums_words
     assert "Clipped sums" in str(plan)
     assert "Clipped sums" not in str(ss.plan(by_sex(), changed(clip=None), BUDGET, declared_size=SIZE))

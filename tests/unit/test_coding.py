@@ -90,7 +90,7 @@ def test_the_command(tmp_path, capsys):
     said = capsys.readouterr()
     assert "30 rows written" in said.out
     assert "lacks the column Z" in said.err
-    assert "not in that file: AGE, WORK" in said.err
+    assert "has columns that that file lacks: AGE, WORK" in said.err
     found = pd.read_csv(out, dtype=str)
     assert list(found.columns) == ["GROUP", "SEX"]
     assert set(found["SEX"]) == {"1.0", "2.0"}

@@ -200,15 +200,28 @@ def test_verify_recomputes_the_laws_and_the_page_says_that_a_tail_is_a_model(tmp
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        (InsideStated("x", "even", rounded=True), ["by the declared shape, even", "multiples of declared units"]),
+        (
+            InsideStated("x", "even", rounded=True),
+            ["by the declared shape, even", "multiples of the units that the schema declares"],
+        ),
         (InsideStated("x", "log", prior=1), ["by the declared shape, log", "In 1 bin they are drawn as the prior's"]),
         (
             InsideStated("x", "pareto", 4.0, (2, 6), 300_000, 1, why=laws.HIDDEN),
-            ["from 300,000 on", "slope 4.00, the middle of the declared 2 to 6, as noise hides"],
+            ["from 300,000 on", "slope 4.00, the middle of the schema's 2 to 6, as noise hides"],
         ),
         (
             InsideStated("x", "pareto", 2.5, (2, 6), 300_000, 3, fitted=True),
-            ["fitted to noisy counts of everybody", "over the last 3 bins, drawn as one"],
+            [
+                "fitted to noisy counts of everybody within the schema's 2 to 6. It",
+                "over the last 3 bins, drawn as one",
+            ],
+        ),
+        (
+            InsideStated("x", "pareto", 2.0, (2, 6), 300_000, 1, fitted=True, prior=12),
+            [
+                "2 to 6; the counts would have it smaller. It",
+                "In 12 bins, those of the tail among them where it has rows",
+            ],
         ),
     ],
 )

@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from stratsynth.errors import UsageError
+from stratsynth.errors import RecipeError, UsageError
 from stratsynth.mechanisms import registry
 
 
@@ -14,3 +14,11 @@ def test_what_is_no_class_of_mechanisms_is_refused_with_the_remedy(monkeypatch, 
     monkeypatch.setattr(registry, "installed", lambda: {"mine": point})
     with pytest.raises(UsageError, match=f"registered as {value}, which is no class .* Register a class"):
         registry.make("mine", {})
+
+
+def test_a_mechanism_named_without_what_it_needs_is_refused_with_the_remedy():
+    with pytest.raises(
+        RecipeError, match=r"pooled needs by and weights; in Python Pooled\(by=\.\.\., weights=\.\.\.\)"
+    ):
+        registry.make("pooled", {})
+    assert registry.make("mst", {})

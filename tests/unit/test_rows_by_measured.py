@@ -146,7 +146,7 @@ def test_one_count_has_one_number(name):
     answer = next(figures for kind, group, figures, _ in work["answers"] if (kind, group) == ("count", "everybody"))
     assert sum(row[0] for row in answer) == pytest.approx(stated[0].measured, rel=1e-3)
     if name != "mst":
-        assert "Published, measured, synthetic" in text
+        assert "Declared, measured, synthetic" in text
         assert f"{stated[1].measured:,.0f}" in text
 
 

@@ -288,6 +288,26 @@ def test_bins_of_credit_are_logarithmic_and_bins_of_other_numbers_are_not():
     assert columns["shifted"].edges is not None
 
 
+def test_a_draft_names_round_numbers_and_the_key_that_draws_them():
+    rng = np.random.default_rng(4)
+    paid = np.exp(rng.normal(8, 1, N)).astype(int) + 1_000
+    frame = pd.DataFrame(
+        {
+            "limit": rng.integers(1, 100, N) * 10_000,
+            "paid": np.where(np.arange(N) < 0.1 * N, 0, np.where(rng.random(N) < 0.7, paid // 100 * 100, paid)),
+            "bill": paid,
+        }
+    )
+    notes = drafted(open_source(frame)).notes
+    assert notes["limit"][-1].endswith(
+        "are multiples of 10000; where that is public, `round = [[0, 10000]]` draws no others"
+    )
+    (said,) = (note for note in notes["paid"] if "multiples of 100;" in note)
+    assert "the numbers besides 0" in said
+    assert said.endswith("`heaps = [100]` draws as many")
+    assert not any("multiples" in note for note in notes["bill"])
+
+
 def test_a_check_names_bins_that_hold_most_of_the_money():
     values = skewed()
     wide = Numeric(lower=0, upper=1_000_000, edges=(0, 100, 2_000, 1_000_001), integer=True, spikes=(0,))

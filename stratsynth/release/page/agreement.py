@@ -1,4 +1,4 @@
-"""Published, measured and synthetic numbers of records of every group, as a table of pages and certificates."""
+"""Declared, measured and synthetic numbers of records of every group, as a table of pages and certificates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
     drawn = any(c.rows is not None for c in groups)
     columns = [
         Column("Group", "text"),
-        Column("published"),
+        Column("declared"),
         Column("measured"),
         *([Column("synthetic")] if drawn else []),
         Column("difference, %", "text"),
@@ -44,7 +44,7 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
     kept = rows if drawn else [[*row[:3], *row[4:]] for row in rows]
     caption = _caption(certificate, test, drawn=drawn) + f" {hidden:,} more are in certificate.json." * (hidden > 0)
     table = Table(caption, columns, kept, rest="more are in certificate.json")
-    return Figure("Published, measured, synthetic" if drawn else "Published and measured", table=table)
+    return Figure("Declared, measured, synthetic" if drawn else "Declared and measured", table=table)
 
 
 def _row(name: str, c: ComparisonStated, total: float) -> Row:
@@ -80,21 +80,22 @@ def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) ->
     rows = (
         "Synthetic: the rows of the group, in the same unit; they follow the measured sizes. "
         if certificate.weights.groups == MEASURED
-        else "Synthetic: the rows of the group, in the same unit; they follow the published shares. "
+        else "Synthetic: the rows of the group, in the same unit; they follow the declared shares. "
     )
     source = (
-        "the error of the published shares is unknown, and taken as zero"
+        "the error of the declared shares is unknown, and taken as zero"
         if test.records is None
-        else f"with the sampling error of published shares that were counted in {test.records:,.0f} records"
+        else f"with the sampling error of declared shares that were counted in {test.records:,.0f} records"
     )
     left = (certificate.strata.groups or certificate.strata.cells) - test.statements
     left += any(c.what == DECLARED_SIZE and c.declared is not None for c in certificate.declared_and_measured)
+    counted = "records" if certificate.row_weight is None else "people"
     unchanged = "" if certificate.benchmark is not None else "; shares unchanged"
     uncounted = f"{several(left, 'more group')}: not counted, or impossible{unchanged}. " if left > 0 else ""
     return (
-        "In records. Published: the declared share of the measured total. Measured: by least squares over all that "
+        f"In {counted}. Declared: the declared share of the measured total. Measured: by least squares over all that "
         f"was counted, ± the standard deviation of its noise. {rows if drawn else ''}"
-        f"{uncounted}Difference of measured from published, with its interval, and in standard deviations; {source}. "
+        f"{uncounted}Difference of measured from declared, with its interval, and in standard deviations; {source}. "
         "Agrees: the "
         f"interval lies within {100 * test.margin:g} %; differs: it lies beyond; else it is not to be told. All "
         f"{test.statements} intervals and verdicts of this release hold at once in {100 * test.level:g} of 100 cases "

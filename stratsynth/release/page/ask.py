@@ -42,14 +42,17 @@ MOST_SUMMED = 1 << 21
 """Largest product of results and strata: each result is a sum over all strata, which takes long for thousands."""
 LEVEL = 0.95
 """Coverage of each interval."""
+WHOLE = 10_000
+"""Least number that is rounded to a whole one, which has five digits or more."""
 LARGEST = 400
 """Largest number of cells of a table of two columns that is offered."""
 PARTS = {"1st decile": 0.1, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "9th decile": 0.9}
 """Quantiles of numbers, by name."""
-NUMBER_NOTE = (
-    "Intervals of numbers reach to the ends of their bins, and hold at least as often; a mean has none where bins "
-    "leave it too much room."
-)
+QUANTILE_NOTE = "Intervals of quantiles reach to the ends of their bins, and hold at least as often."
+MEAN_NOTES = {
+    "bounded": "Those of the mean hold wherever numbers are in their bins, and at least as often.",
+    "none": "The mean has none: bins leave it too much room, or noise hides it.",
+}
 BOUNDED_NOTE = (
     "Bounds: some groups have no such table, and from none to all of their measured records may be in each row; the "
     "intervals hold at least as often."
@@ -88,11 +91,11 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
         return None
     text = [
         (
-            "Choose what to ask. Every answer has two intervals that hold in at least 95 of 100 cases: one for the "
-            "private records themselves, which is what privacy cost, and a wider one for a population of which they "
-            "would be a simple random sample. How a survey drew them is in neither. Estimates may lie below 0: noise "
-            "is not cut off. Intervals of numbers allow for their bins; where bins would leave too much room, there "
-            "is none."
+            "Choose what to ask. Every answer has two intervals, and each holds in 95 of 100 cases; bounds, named "
+            "below a table, at least as often. One is for the private records themselves, which is what privacy cost, "
+            "and a wider one for a population of which they would be a simple random sample. How a survey drew them "
+            "is in neither. Estimates may lie below 0: noise is not cut off. Intervals of numbers allow for their "
+            "bins; where bins would leave too much room, there is none."
         ),
         *conditions(certificate),
     ]
@@ -201,11 +204,18 @@ def _of_numbers(squares: Squares, name: str, column: Numeric, by: Sequence[str])
             one = mean.take(slice(i, i + 1))
             rows = [*_figures(one), *(_figures(part.take(slice(i, i + 1)))[0] for part in parts)]
             if any(value is not None for row in rows for value in row):
-                above = float(one.above[0])
-                said = f" Numbers above the clip raise the mean by 0 to {above:,.4g}." if above > 0 else ""
-                found.append(("number", group, rows, f"{NUMBER_NOTE}{said}"))
+                found.append(("number", group, rows, _number_note(one)))
     mean_of = f"mean of min({name}, {clip:,})" if cut else "mean"
     return {"columns": f"{name}, as numbers", "levels": [mean_of, *PARTS], "answers": found}
+
+
+def _number_note(mean: Answer) -> str:
+    """Return the note on mean and quantiles of one group: what their intervals allow for."""
+    kind = "none" if not math.isfinite(mean.estimate[0]) else "bounded" if mean.bounded[0] else "measured"
+    notes, above = [QUANTILE_NOTE, MEAN_NOTES.get(kind, "")], float(mean.above[0])
+    if above > 0:
+        notes.append(f"Numbers above the clip raise the mean by 0 to {_rounded(above):,}, in as many cases.")
+    return " ".join(filter(None, notes))
 
 
 def _groups(squares: Squares, by: Sequence[str], size: int) -> Iterator[tuple[tuple[str, ...], list[str]]]:
@@ -225,8 +235,11 @@ def _groups(squares: Squares, by: Sequence[str], size: int) -> Iterator[tuple[tu
 
 
 def _figures(answer: Answer) -> list[list[float | None]]:
-    """Return a list for each cell of an answer: estimate and both intervals' ends, to five digits; None if unknown."""
+    """Return a list for each cell of an answer: estimate and both intervals' ends, rounded; None if unknown."""
     parts = (answer.estimate, answer.noise_low, answer.noise_high, answer.low, answer.high)
-    return [
-        [float(f"{value:.5g}") if math.isfinite(value) else None for value in row] for row in np.stack(parts, axis=1)
-    ]
+    return [[_rounded(value) if math.isfinite(value) else None for value in row] for row in np.stack(parts, axis=1)]
+
+
+def _rounded(value: float) -> float:
+    """Return a number to five digits, and at least to a whole one."""
+    return round(value) if abs(value) >= WHOLE else float(f"{value:.5g}")

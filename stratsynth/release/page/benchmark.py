@@ -28,14 +28,14 @@ def _figure(stated: BenchmarkStated, table: ControlTableStated) -> Figure:
     columns = [
         Column(" x ".join(table.columns), "text"),
         Column("published"),
-        *([] if factor is None else [Column("of those measured"), Column("measured", "text")]),
+        *([] if factor is None else [Column("of the measured total"), Column("measured", "text")]),
         *([Column("synthetic")] if drawn else []),
     ]
     rows = [_row(cell, factor, total, stated.rows) for cell in table.cells[:MOST]]
     hidden = len(table.cells) - len(rows)
     unit = (
         "Published: as in the table that is cited"
-        + ("" if factor is None else "; of those measured: that part of the noisy number of everybody")
+        + ("" if factor is None else "; of the measured total: the same part of the noisy number of everybody")
         + ". "
     )
     noisy = (

@@ -144,7 +144,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
     if groups and others > 0:
         lead.append(
             f"In {several(others, 'more group')} no single column was measured: the release's figures for "
-            f"{'it' if others == 1 else 'them'} comes from everybody, or from tables of several columns."
+            f"{'it' if others == 1 else 'them'} come from everybody, or from tables of several columns."
         )
     return lead
 

@@ -24,11 +24,12 @@ def _sentences(each: InsideStated) -> list[str]:
     said = []
     if each.slope is not None and each.slopes is not None and each.start is not None:
         low, high = each.slopes
+        bounds = f"the schema's {low:g} to {high:g}"
         noisy = "counts of everybody and a noisy sum" if each.summed else "counts of everybody"
         how = (
-            f"fitted to noisy {noisy} within the declared {low:g} to {high:g}"
+            f"fitted to noisy {noisy} within {bounds}{_beyond(each.slope, low, high)}"
             if each.fitted
-            else f"the middle of the declared {low:g} to {high:g}, as {each.why}"
+            else f"the middle of {bounds}, as {each.why}"
         )
         said.append(
             f"Of {each.column}, numbers from {each.start:,.6g} on are drawn from a Pareto law of slope "
@@ -39,11 +40,19 @@ def _sentences(each: InsideStated) -> list[str]:
     else:
         said.append(f"Of {each.column}, numbers are drawn by the declared shape, {each.shape}, within bins.")
     if each.prior:
-        said.append(f"In {several(each.prior, 'bin')} they are drawn as the prior's rows have them.")
+        tail = "" if each.slope is None else ", those of the tail among them where it has rows there,"
+        said.append(f"In {several(each.prior, 'bin')}{tail} they are drawn as the prior's rows have them instead.")
     if each.places:
-        said.append(f"In {several(each.places, 'bin')} their mean place follows noisy sums of everybody's.")
+        said.append(f"In {several(each.places, 'bin')} their mean place in the bin follows noisy sums of everybody.")
     if each.heaps:
         said.append(f"In {several(each.heaps, 'bin')} multiples are drawn as often as noisy numbers have them.")
     if each.rounded:
-        said.append("They are multiples of declared units.")
+        said.append("They are multiples of the units that the schema declares (`round`).")
     return said
+
+
+def _beyond(slope: float, low: float, high: float) -> str:
+    """Return words on a fitted slope that was cut to a bound; "" for others."""
+    return "; the counts would have it smaller" * (slope == low) or "; the counts would have it larger" * (
+        slope == high
+    )

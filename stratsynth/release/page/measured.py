@@ -246,6 +246,6 @@ def _bars(table: GroupTable, names: Names) -> Markup:
     again = f", measured {table.times} times" if table.times > 1 else ""
     hidden = len(cells) - len(shown)
     note = f"{several(hidden, 'level')} of smaller counts only in the table of numbers; " if hidden else ""
-    return Markup("<div><h4>{}</h4><small>{}in 95 of 100 cases every count is within {} {}{}</small>{}</div>").format(
+    return Markup("<div><h4>{}</h4><small>{}each count is within {} {} in 95 of 100 cases{}</small>{}</div>").format(
         table.clique, note, short(noise), names.counted, again, Markup("").join(lines)
     )

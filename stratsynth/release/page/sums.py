@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stratsynth.report.numbers import several
+from stratsynth.report.numbers import several, short
 
 if TYPE_CHECKING:
     from stratsynth.certificate import SumsStated
@@ -16,10 +16,10 @@ def sums_line(sums: SumsStated) -> str:
         return f"None: {sums.why}."
     of = f"everybody and of {several(len(sums.strata), 'group')}" if sums.strata else "everybody"
     columns = "; ".join(
-        f"of {one.column}, numbers above {one.clip:,.10g} counting as that, with noise of {one.noise_sd:,.3g}"
+        f"of {one.column}, numbers above {one.clip:,.10g} counting as that, with noise of {short(one.noise_sd)}"
         for one in sums.columns
     )
     return (
         f"For {100 * (sums.share or 0):g} % of the budget, of {of}: {columns} (a standard deviation, for everybody). "
-        "They are in measurements.parquet, and means of these columns can rest on them."
+        "They are in measurements.parquet, and means of these columns rest on them where a table counts their numbers."
     )

@@ -114,8 +114,8 @@ def _gap(certificate: Certificate) -> str:
     gap, noise = found.declared - found.measured, NORMAL_95 * found.noise_sd
     if gap <= noise:
         return ""
-    missing = f"{gap:,.0f} give or take {noise:,.0f} are not counted, for this or other reasons"
-    return f": of {found.declared:,.0f} people declared, {missing}"
+    missing = f"{gap:,.0f} give or take {noise:,.0f} are not counted, in 95 of 100 cases"
+    return f": of {found.declared:,.0f} people declared, {missing}, for this or other reasons"
 
 
 def promise(certificate: Certificate) -> list[str]:
@@ -242,7 +242,9 @@ def weights(certificate: Certificate) -> str:
     if found.citation is None:
         return "Not needed."
     worst = f"; the least public of its sources is {found.worst}" if found.worst is not None else ""
-    scaled = "" if found.renormalised_from is None else f"; scaled from a sum of {found.renormalised_from:.6g}"
+    total = found.renormalised_from
+    # a sum off by rounding alone is 1
+    scaled = "" if total is None or f"{total:.6g}" == "1" else f"; scaled from a sum of {total:.6g}"
     source = source_of(found.source)
     said = f"{(found.source if source is None else source.words).capitalize()}: {found.citation}{worst}{scaled}"
     if found.design:
@@ -309,17 +311,17 @@ def warnings(certificate: Certificate) -> list[str]:
     return [text[:1].upper() + text[1:] for text in found]
 
 
-def first_words(first: FirstQuestionStated) -> str:
+def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
     """Return a sentence on the first question of a certificate: its share of the budget and its answer.
 
-    Or why it was not asked.
+    Or why it was not asked. `counted` is the noun of its numbers.
     """
     if not first.asked or first.usable is None or first.noise_sd is None:
         return f"Not asked: {first.why or 'the fit was recorded without it'}."
     few = "; fewer than half of the declared, and the fit was told to go on" if first.too_few else ""
     return (
-        f"For {100 * (first.share or 0):g} % of the budget: {MeasuredCount(first.usable, first.noise_sd)} records are "
-        f"usable, in 95 of 100 cases{few}."
+        f"For {100 * (first.share or 0):g} % of the budget: {MeasuredCount(first.usable, first.noise_sd)} {counted} "
+        f"are usable, in 95 of 100 cases{few}."
     )
 
 
@@ -358,7 +360,7 @@ def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> 
     elif found.by and certificate.weights.groups == MEASURED:
         yield "Rows of each", "As many as the measured sizes say, not the shares; sizes below 0 by noise have none."
     if (first := certificate.first_question) is not None:
-        yield "First question", first_words(first)
+        yield "First question", first_words(first, "records" if certificate.row_weight is None else "people")
     if found.merged:
         yield "Taken together", merges(certificate)
     if found.small is not None and found.small.policy != "keep":
