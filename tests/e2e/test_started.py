@@ -8,6 +8,7 @@ from stratsynth.cli.app import app
 
 ELSEWHERE = {
     "audit": "e2e/test_audit_command.py",
+    "benchmark": "e2e/test_benchmark_command.py",
     "certificate": "privacy/test_no_network.py",
     "compare": "e2e/test_compare_command.py",
     "demo": "e2e/test_cli.py",

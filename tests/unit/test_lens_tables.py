@@ -282,7 +282,7 @@ def predicting(folder, settings, epsilon=3.0, size=1500):
 
 
 def test_a_predictors_excess_is_what_clipping_and_noise_cost(tmp_path):
-    settings = 'name = "group_regression"\nmodel = "logistic"\niterations = 30\nclip = '
+    settings = 'name = "group_regression"\nmodel = "logistic"\niterations = 30\nrate = 1.0\nclip = '
     found = lens(predicting(tmp_path, settings + "0.05"), repeats=4).lens.set_index("G")
     assert np.allclose(found["value"], found["clipping"] + found["noise"])
     assert found["clipping"]["a"] > 0.02  # whose gradients are long; group b gains by it
