@@ -212,7 +212,7 @@ NOT_POOLED = {
     "strata of its own": ('by = ["SEX"]', "by"),
     "weights of its own": ('weights = "shares.csv"', "weights"),
     "no such base": ('base = "mts"', "did you mean 'mst'"),
-    "a base that it cannot have": ('base = "independent"', "AIM or MST"),
+    "a base that it cannot have": ('base = "independent"', "AIM, MST or GEM"),
 }
 
 

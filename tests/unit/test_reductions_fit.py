@@ -189,6 +189,7 @@ def test_a_group_without_positives_is_not_estimable_and_never_zero():
     assert rates["b", "false_positive"]["status"] == "ok"
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_no_rows_at_all_give_a_model_that_says_nothing_is_estimable():
     frame = people(0)
     how = Reductions(groups=["G"], constraints={"equalized_odds": 0.02}, iterations=2, **FEW)

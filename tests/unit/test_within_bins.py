@@ -429,7 +429,7 @@ def test_a_model_that_draws_by_other_places_or_multiples_is_found(saved, key, tm
 
 def test_the_page_says_what_was_measured_within_bins(saved):
     page = (saved / "release" / "report.html").read_text(encoding="utf-8")
-    assert "their mean place follows noisy sums" in page
+    assert "their mean place in the bin follows noisy sums" in page
     assert "multiples are drawn as often as noisy numbers have them" in page
 
 

@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a plan's path": (lambda: ss.plan("mst", "s.toml", small.BUDGET, declared_size=9), "Schema.load"),
     "a class in strata": (lambda: ss.Stratified(MST, ["SEX"], WEIGHTS), "write MST()"),
     "a class of means in strata": (lambda: ss.Stratified(CoinPress, ["SEX"], WEIGHTS), "write CoinPress()"),
-    "a class that is pooled": (lambda: Pooled(base=MST, by=["SEX"], weights=WEIGHTS), "the base is AIM or MST"),
+    "a class that is pooled": (lambda: Pooled(base=MST, by=["SEX"], weights=WEIGHTS), "the base is AIM, MST or GEM"),
     "an array as a network": (
         lambda: DPFermi(target="WORK", groups=["SEX"], network=np.array(["mlp", "conv"])),
         'network is "mlp" or "conv"',
