@@ -230,7 +230,9 @@ def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] 
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks in processes with threads
+        # Python and JAX, once imported, warn of forks in processes with threads; the child uses none of these threads
+        for kind in (DeprecationWarning, RuntimeWarning):
+            warnings.simplefilter("ignore", kind)
         child = os.fork()
     if child == 0:
         try:

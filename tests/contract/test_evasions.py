@@ -520,3 +520,19 @@ def test_a_question_that_warns_of_large_tables_is_found():
 
     with planted(Careful):
         assert "output" in kinds(Cheat)
+
+
+FORK_WARNS = """
+import os, warnings
+warnings.simplefilter("error")
+os.register_at_fork(before=lambda: warnings.warn("os.fork() was called; this process has threads", RuntimeWarning))
+from stratsynth.testing.record import apart
+assert apart(lambda: [{"done": "1"}]) == [{"done": "1"}]
+"""
+
+
+@NEEDS_FORK
+def test_a_library_that_warns_of_forks_changes_no_finding():
+    """JAX does so wherever it was imported; its hook's warning was an error in whichever test came next."""
+    done = subprocess.run([sys.executable, "-c", FORK_WARNS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
