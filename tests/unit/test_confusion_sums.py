@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers.regressing import SCHEMA, people
@@ -158,6 +158,7 @@ def test_a_term_is_what_its_formula_says(term, counts):
 
 
 @given(terms, tables, st.integers(0, 3))
+@example(made("harmonic_mean", 1316), [3, 5, 8, 2], 2)  # moves by 2.5 times one rate of three
 def test_a_record_moves_a_term_by_no_more_than_its_step(term, counts, cell):
     more = list(counts)
     more[cell] += 1
