@@ -17,9 +17,9 @@ MOST = {
     "a question, the driver's part, no rows to be loaded": {"functions": 88, "files": 22, "jumps": 69},
     "a question, from program to program": {"functions": 184, "files": 42, "jumps": 190},
     "a question, from program to program, no rows to be loaded": {"functions": 114, "files": 26, "jumps": 87},
-    "mst": {"functions": 1039, "files": 170},
-    "group_regression": {"functions": 906, "files": 162},
-    "fermi": {"functions": 719, "files": 138},
+    "mst": {"functions": 1057, "files": 171},
+    "group_regression": {"functions": 912, "files": 161},
+    "fermi": {"functions": 720, "files": 138},
 }
 """The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
 file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason.
@@ -30,8 +30,9 @@ one file and two functions more: a page writes the papers that it cites by `stra
 four files and up to 29 functions more: sizes by least squares, their comparison with declared ones, its table, and the
 question after a fit that is done. The reason for ten files and up to 39 functions more: the first question, whose
 price is settled before anything is read, and marks of the rows, by which a copy of them is known. The reason for 16 to
-19 files and up to 108 functions more: a page answers means and quantiles besides counts, and bounds where strata lack a
-table; laws of numbers within bins, sums, bands and totals are asked for even where a schema declares none."""
+20 files and up to 126 functions more: a page answers means and quantiles besides counts, and bounds where strata lack a
+table; laws of numbers within bins, sums, bands and totals are asked for even where a schema declares none, and
+the built-in census declares a Pareto tail."""
 
 
 @pytest.fixture(scope="module")
