@@ -53,8 +53,8 @@ class FairSGD(Mechanism[Regression | Network]):
     hidden: int = at(16, least=1, most=MOST_HIDDEN)
     """Number of hidden units of a `network`."""
     mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = at("none", refused=MITIGATIONS)
-    """`none` is noisy gradient descent: where the clip cuts no gradient, it does groups no unequal harm, and nothing is
-    left to mitigate. `surrogate` penalises unequal parts of clipping and of noise by noisy statistics of earlier steps.
+    """`none` is noisy gradient descent: where the clip cuts no gradient, clipping harms no group more
+    than another. `surrogate` penalises unequal parts of clipping and of noise by noisy statistics of earlier steps.
     `group_clip` is DPSGD-F: groups of longer gradients are clipped later. `global_adapt` is DPSGD-Global-Adapt: one
     clip for all, which moves until few gradients are longer. What the papers print, `paper` and `dpsgd_f`, is not
     private and refused, with the reason."""

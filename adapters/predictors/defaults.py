@@ -7,8 +7,8 @@ if noise or the number of steps limits a descent:
     T = reach / 5 steps, from 30 to 300       clip = reach / 8000, from a quarter to all, of the longest gradient
 
 With all of it no gradient is cut. All records take part in every step: at one budget Poisson samples have as much noise
-in a mean gradient, and their own chance beside it. The numbers were chosen on four public data sets and a made-up one,
-of 2,200 to 84,000 rows (`scripts/bench fair`); they are public choices and cost nothing.
+in a mean gradient, and their own chance beside it. The numbers were chosen on three public data sets and a made-up
+one, of 2,200 to 84,000 rows; they cost nothing. `scripts/bench fair` prints what accuracy they come to.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def private_rows(population: Population, rng: np.random.Generator) -> pd.DataFra
     return pd.DataFrame({"g": np.array(GROUPS)[group], "x": rng.normal(np.array(MEANS)[group], 8.0).clip(0, 100)})
 
 
-def held(low: float, high: float, truth: float) -> bool:
+def holds(low: float, high: float, truth: float) -> bool:
     """True if an interval holds the truth."""
     return bool(low <= truth <= high)
 
@@ -149,7 +149,7 @@ def one(population: Population, seed: int) -> dict[str, Any]:
         "shares of a simple random sample (Kish)": (found["value"] - kish, found["value"] + kish, truth),
         "simple random sampling of the private rows, with the design error": (found["lower"], found["upper"], mean),
     }
-    return {name: (held(low, high, true), float(high - low)) for name, (low, high, true) in ends.items()}
+    return {name: (holds(low, high, true), float(high - low)) for name, (low, high, true) in ends.items()}
 
 
 def run(seeds: int = 1_000) -> list[Figure]:

@@ -47,7 +47,7 @@ def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ..
         return ()
     try:
         described = measurements.column("sum").unique().to_pylist()
-        taken = {of: known for of in described if (known := _taken(schema, of)) is not None}
+        taken = {of: known for of in described if (known := _clip_described(schema, of)) is not None}
         return tuple(_read(measurements, taken)) if taken else ()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError) as error:
         raise ReleaseError(f"the release's measurements are damaged: a sum ({type(error).__name__}).") from None
@@ -71,7 +71,7 @@ def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]])
         yield ClippedSum(row["stratum"], column, centre, row["value"] * unit, row["sigma"] * unit)
 
 
-def _taken(schema: Schema, of: str) -> tuple[str, float, float] | None:
+def _clip_described(schema: Schema, of: str) -> tuple[str, float, float] | None:
     """Return (column, centre, scale) of a sum by its description `of`, a JSON text.
 
     None for one that is not up to a clip.

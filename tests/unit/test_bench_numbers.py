@@ -12,7 +12,7 @@ SCHEMA = Schema({"pay": Numeric(lower=0, upper=999_999, integer=True, special=("
 
 
 def fitted(mean, group=5.0, multiples=(99.0, 97.0)):
-    """What one fit was found to be like."""
+    """Figures of one fit, as `numbers.shown` takes them."""
     errors = {("PINCP", name): {"value": mean} for name in (*numbers.SHOWN, "above 100000", "no number")}
     return {"errors": errors, "groups": {"SEX 1": group}, "multiples": {"WAGP": list(multiples)}}
 

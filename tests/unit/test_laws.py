@@ -117,8 +117,8 @@ def test_every_mechanism_that_measures_the_column_gives_everybody_one_law(name):
     # of men and of women alike: numbers above the start follow the law of everybody
     for sex in ("1", "2"):
         own = drawn.loc[(drawn["SEX"].astype(str) == sex) & (drawn["PINCP"] >= stated.start), "PINCP"]
-        law = numbers(INCOME, tail.redrawn(INCOME, np.full(50_000, 7), np.random.default_rng(1)),
-                      np.random.default_rng(2).random(50_000), release.inside["PINCP"])  # fmt: skip
+        codes = tail.redrawn(INCOME, np.full(50_000, 7), np.random.default_rng(1))
+        law = numbers(INCOME, codes, np.random.default_rng(2).random(50_000), release.inside["PINCP"])
         assert np.log(own).mean() == pytest.approx(np.log(law).mean(), abs=5 * np.log(law).std() / len(own) ** 0.5)
 
 
