@@ -307,7 +307,13 @@ class SumsStated(CertificatePart, frozen=True):
     declared: Annotated[int | None, described("The declared number of records.")] = None
     precise: Annotated[
         Amount | None,
-        described("Strata were asked whose mean the noise leaves within this part of (clip - lower) / 2, at 95 %."),
+        described(
+            "Strata are asked if noise leaves the mean of one within this part of (clip - lower) / 2, at 95 %; before, "
+            "such ones alone."
+        ),
+    ] = None
+    counted: Annotated[
+        Amount | None, described("Part of the price of a stratum's sums that bought tables of their columns there.")
     ] = None
 
 

@@ -111,7 +111,13 @@ def slices(table: Noisy, leaves: Sequence[Leaf], by: frozenset[str]) -> list[Sli
             cells = cells.take([code for code, one in together[name].items() if one == first], axis=axis)
         several = math.prod(cells.shape[: len(outer)])
         counts = cells.sum(axis=tuple(range(len(outer))))
-        made.append(Slice(tuple(numbers), replace(table, columns=inner, values=counts, variance=table.variance * several), table.columns))
+        made.append(
+            Slice(
+                tuple(numbers),
+                replace(table, columns=inner, values=counts, variance=table.variance * several),
+                table.columns,
+            )
+        )
     return made
 
 

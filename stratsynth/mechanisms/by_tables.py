@@ -86,11 +86,12 @@ def check_by_tables(mechanism: Mechanism[Any], layout: Layout | None, currency: 
         return False
     if mechanism.returns != Returns.ROWS:
         raise Unsupported(
-            f"strata: by_tables are asked beside rows, and {mechanism.name} releases {mechanism.returns}; leave it out."
+            f"strata: by_tables are asked beside rows, and {mechanism.fitted.name} releases {mechanism.returns}; leave "
+            "it out."
         )
     if currency != Currency.ZCDP:
         raise Unsupported(
-            f"strata: by_tables are counted in zCDP, and {mechanism.name} spends in {currency}; leave it out."
+            f"strata: by_tables are counted in zCDP, and {mechanism.fitted.name} spends in {currency}; leave it out."
         )
     if len(layout.strata) > MOST_STRATA:
         raise Unsupported(

@@ -1,7 +1,7 @@
 """A mechanism for rows with questions beside its own: clipped sums, places within bins, multiples, tables by strata.
 
-The wrapping program asks them first, of everybody and, of clipped sums, of the strata that are large enough; then it
-runs the mechanism's program with what they leave of the amount, and returns its model. So charges, strata side by side,
+The wrapping program asks them first, of everybody and, of clipped sums, of the strata; then it runs the mechanism's
+program with what they leave of the amount, and returns its model. So charges, strata side by side,
 journal, resumption, plan and rehearsal are those of any program.
 """
 
@@ -17,9 +17,11 @@ from stratsynth.errors import Unsupported
 from stratsynth.mechanisms.bin_sums import BinSum, BinSums, bin_sums, declares_bin_sums, why_no_bin_sums
 from stratsynth.mechanisms.by_tables import ByTables, by_tables, check_by_tables
 from stratsynth.mechanisms.clipped_sums import (
+    COUNTED,
     OFF,
     PAID,
     ClippedSums,
+    ask_stratum,
     ask_totals,
     clipped_columns,
     clipped_sums,
@@ -120,19 +122,22 @@ class WithSums(Mechanism[Any]):
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Return a program that asks the sums, and then runs the inner mechanism's with the rest."""
         yield from self._ask(public, allot)
-        return (yield from self.mechanism.steps(public, self._rest(public, allot), rng))
+        mechanism, rest = self._rest(public, allot)
+        return (yield from mechanism.steps(public, rest, rng))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Return a program that asks the sums, and then the inner mechanism's rehearsal with the rest."""
         yield from self._ask(public, allot)
-        return (yield from self.mechanism.rehearsal(public, self._rest(public, allot), rng))
+        mechanism, rest = self._rest(public, allot)
+        return (yield from mechanism.rehearsal(public, rest, rng))
 
     @once
     def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
         """Return the clipped sums with their prices, noise and strata; None where none are asked."""
         if not asks_clipped(public):
             return None
-        return clipped_sums(public, allot, self.strata(public, allot.promise), self._parts(public, allot))
+        counted = COUNTED if self.mechanism.borrows else 0.0
+        return clipped_sums(public, allot, self.strata(public, allot.promise), self._parts(public, allot), counted)
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
@@ -145,21 +150,26 @@ class WithSums(Mechanism[Any]):
         layout = self.strata(public, allot.promise)
         return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
 
-    def tables(self, public: Public, allot: Allotment) -> ByTables | None:  # noqa: ARG002 - for those that ask some
+    def tables(self, public: Public, allot: Allotment) -> ByTables | None:
         """Return the tables of everybody by the strata's columns, with price and noise; None where none are asked."""
         return None
 
-    def _rest(self, public: Public, allot: Allotment) -> Allotment:
-        """Return the mechanism's allotment: the whole, less what a record of a stratum with all of it pays for sums."""
-        least = min(self._parts(public, allot).values(), default=1.0)
-        tables = self.tables(public, allot)
-        inside = math.fsum([*(one.price for one in self.bin_sums(public, allot)), 0.0 if tables is None else tables.rho])
-        inside /= least
-        clipped = share_of(public.schema) * allot.amount if asks_clipped(public) else 0.0
-        return replace(allot, amount=less(less(allot.amount, clipped), inside))
+    def _rest(self, public: Public, allot: Allotment) -> tuple[Mechanism[Any], Allotment]:
+        """Return the mechanism, and its allotment: the whole, less what a record pays beside it.
+
+        Strata with budgets of their own have theirs, less their own sums and what everybody pays.
+        """
+        layout, tables, sums = self.strata(public, allot.promise), self.tables(public, allot), self.sums(public, allot)
+        paid = [*(one.price for one in self.bin_sums(public, allot)), 0.0 if tables is None else tables.rho]
+        if layout is not None and layout.own_budgets:
+            strata, everybody = (0.0, 0.0) if sums is None else (sums.of_strata * allot.amount, sums.everybody)
+            wrapped = replace(self.mechanism, paid=math.fsum([*paid, everybody]))  # type: ignore[call-arg]  # Stratified
+            return wrapped, replace(allot, amount=less(allot.amount, strata))
+        clipped = share_of(public.schema) * allot.amount if sums is not None else 0.0
+        return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Ask everybody's sums, one after another, then the clipped sums of all large strata at once."""
+        """Ask everybody's sums, one after another, then the clipped sums of all strata at once."""
         sums, layout = self.sums(public, allot), self.strata(public, allot.promise)
         if sums is not None:
             yield from ask_totals(public.schema, sums, sums.everybody)
@@ -169,8 +179,8 @@ class WithSums(Mechanism[Any]):
         if (tables := self.tables(public, allot)) is not None:
             yield from counts(tables.cliques, rho=tables.rho)
         if sums is not None and sums.strata and layout is not None:
-            large = [stratum for stratum in layout.strata if stratum.label in sums.strata]
-            yield from split({s: ask_totals(within(public.schema, (s,)), sums, sums.strata[s.label]) for s in large})
+            each = sums.strata
+            yield from split({s: ask_stratum(within(public.schema, (s,)), sums, each[s.label]) for s in layout.strata})
 
 
 @dataclass(frozen=True)

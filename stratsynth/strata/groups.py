@@ -73,7 +73,7 @@ class Groups:
                 "`threshold`."
             )
         number("strata: threshold", self.threshold, above=0, optional=True, hint=" (public size x epsilon)")
-        number("strata: by_tables", self.by_tables, least=0, most=0.5, hint=", a part of the fit's amount")
+        number("strata: by_tables", self.by_tables, least=0, most=0.25, hint=", a part of the fit's amount")
         if bool(self.hierarchy) != (self.small == "merge"):
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 

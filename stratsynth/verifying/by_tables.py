@@ -1,4 +1,4 @@
-"""Check that tables of everybody by the strata's columns were asked at the price and noise that a certificate states."""
+"""Check that tables of everybody by the strata's columns were asked at the stated price and noise."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ def check_by_tables(certificate: Certificate, stated: Stated, notes: Notes) -> N
     if not paid:
         notes.findings.append("No charge pays for the tables by the strata's columns that certificate.json lists.")
     elif not listed.rho * rows <= stated.allot.amount * listed.share * (1 + TOLERANCE):
-        notes.findings.append("The tables by the strata's columns cost more than the part that certificate.json states.")
+        notes.findings.append(
+            "The tables by the strata's columns cost more than the part that certificate.json states."
+        )
     else:
         notes.checked.append("Tables of everybody by the strata's columns were charged as stated, within their part.")

@@ -161,7 +161,9 @@ def of_groups():
 def test_tables_over_some_of_the_columns_of_strata_count_as_in_the_dense_solution(measured):
     squares, rows, _ = across(CROSSED, measured, 1.0)
     design = np.array([[all(c["GHAB".index(n)] in some for n, some in at.items()) for c in JOINT] for at, _, _ in rows])
-    values, variances = (np.array(found) for found in zip(*((value, variance) for _, value, variance in rows), strict=True))
+    values, variances = (
+        np.array(found) for found in zip(*((value, variance) for _, value, variance in rows), strict=True)
+    )
     design = design * 1.0
     normal = design.T @ (design / variances[:, None])
     inverse, answered = np.linalg.pinv(normal, rcond=1e-10, hermitian=True), set()
