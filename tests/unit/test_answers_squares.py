@@ -190,3 +190,13 @@ def test_levels_that_are_merged_in_a_stratum_are_told_apart_by_its_own_tables_al
         answered += int(sure.sum())
         assert names != ("A",) or sure.all()
     assert answered >= 8
+
+
+def test_slices_of_merged_levels_have_the_noise_of_all_of_them():
+    leaves = [Leaf(str(i), {"G": list(g), "H": list(h)}) for i, (g, h) in enumerate(MERGED["merges that overlap"])]
+    values = np.arange(6.0).reshape(3, 2)
+    found = slices(Noisy(("H", "A"), values, 2.0), leaves, frozenset({"G", "H"}))
+    assert [(each.leaves, each.table.variance) for each in found] == [((0, 1, 2, 3), 6.0)]
+    assert found[0].table.values.tolist() == values.sum(axis=0).tolist()
+    apart = slices(Noisy(("G", "A"), values[:2], 2.0), leaves, frozenset({"G", "H"}))
+    assert [(each.leaves, each.table.variance) for each in apart] == [((0, 1), 2.0), ((2, 3), 2.0)]
