@@ -29,6 +29,17 @@ def unfinished(path: Path) -> frozenset[str]:
     return frozenset(r["identity"] for r in lines if r["kind"] == "reserve" and not over[r["run"]])
 
 
+def begun(path: Path, identity: str) -> frozenset[str]:
+    """Return the hashes of the fixed sections with which fits that an equal request would resume were begun.
+
+    None without a ledger at `path`, or for fits of versions that kept no hash.
+    """
+    lines = Chain(path).read() if path.exists() else []
+    over = runs_of(lines) if lines and head_of(path, lines) else {}
+    mine = (r for r in lines if r["kind"] == "reserve" and r["identity"] == identity and not over[r["run"]])
+    return frozenset(r["sections"] for r in mine if "sections" in r)
+
+
 def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
     """Return the cost of the requests together, beside what a ledger has reserved; refuse them if they pass the cap.
 

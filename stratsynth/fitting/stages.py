@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.history import unfinished
+from stratsynth.accounting.history import begun, unfinished
 from stratsynth.checks import number
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import MechanismError, NoticeWarning, Stopped, UsageError
@@ -22,6 +22,7 @@ from stratsynth.fitting.refusals import (
     check_arguments,
     check_before_reserving,
     check_controls,
+    check_exact,
     check_groups,
     check_measured,
     prepared_for,
@@ -153,7 +154,10 @@ class Fit:
             prepared = before if asked(before).identity in identities else prepared
         request = asked(prepared)
         counted = table.counted_by(prepared.public.schema)
-        request = replace(request, sections=sections_digest(fixed_sections(prepared, counted, options.exact)))
+        sections = {exact: sections_digest(fixed_sections(prepared, counted, exact)) for exact in (False, True)}
+        if path is not None:
+            check_exact(begun(path, request.identity), sections, exact=options.exact)
+        request = replace(request, sections=sections[options.exact])
         return cls(prepared, counted, options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
