@@ -28,9 +28,9 @@ from stratsynth import (
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.known import Known
+from stratsynth.noise import SeededEntropy
 from stratsynth.priors import releases
 from stratsynth.priors.releases import release_of
-from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Schema
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import Stratum
