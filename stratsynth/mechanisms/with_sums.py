@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, less
 from stratsynth.errors import Unsupported
@@ -163,7 +163,7 @@ class WithSums(Mechanism[Any]):
         paid = [*(one.price for one in self.bin_sums(public, allot)), 0.0 if tables is None else tables.rho]
         if layout is not None and layout.own_budgets:
             strata, everybody = (0.0, 0.0) if sums is None else (sums.of_strata * allot.amount, sums.everybody)
-            wrapped = replace(self.mechanism, paid=math.fsum([*paid, everybody]))  # type: ignore[call-arg]  # Stratified
+            wrapped: Mechanism[Any] = replace(cast("Any", self.mechanism), paid=math.fsum([*paid, everybody]))
             return wrapped, replace(allot, amount=less(allot.amount, strata))
         clipped = share_of(public.schema) * allot.amount if sums is not None else 0.0
         return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))

@@ -26,7 +26,7 @@ def check_by_tables(certificate: Certificate, stated: Stated, notes: Notes) -> N
     paid = any(
         charge.kind == "counts"
         and not charge.path
-        and all(math.isclose(float(charge.details.get(key, 0)), wanted[key], rel_tol=TOLERANCE) for key in wanted)  # type: ignore[arg-type]
+        and all(math.isclose(float(charge.details.get(key, 0)), wanted[key], rel_tol=TOLERANCE) for key in wanted)
         and math.isclose(charge.amount, listed.rho * rows, rel_tol=TOLERANCE)
         for charge in stated.spending.charges
     )
