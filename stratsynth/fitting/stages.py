@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.history import begun, unfinished
+from stratsynth.accounting.history import unfinished
 from stratsynth.checks import number
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import MechanismError, NoticeWarning, Stopped, UsageError
@@ -149,14 +149,14 @@ class Fit:
         query = getattr(table.source, "query", None)
         asked = partial(request_of, seed=options.seed, private=options.private, query=query)
         path = getattr(table.ledger, "path", None)  # a ledger in memory keeps no interrupted fit
-        if prepared.first.asked and path is not None and (identities := unfinished(path)):
+        interrupted = {} if path is None else unfinished(path)
+        if prepared.first.asked and interrupted:
             before = prepared.without_first()  # as earlier versions began fits
-            prepared = before if asked(before).identity in identities else prepared
+            prepared = before if asked(before).identity in interrupted else prepared
         request = asked(prepared)
         counted = table.counted_by(prepared.public.schema)
         sections = {exact: sections_digest(fixed_sections(prepared, counted, exact)) for exact in (False, True)}
-        if path is not None:
-            check_exact(begun(path, request.identity), sections, exact=options.exact)
+        check_exact(interrupted.get(request.identity, frozenset()), sections, exact=options.exact)
         request = replace(request, sections=sections[options.exact])
         return cls(prepared, counted, options, request)
 
