@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Columns = tuple[str, ...]
 
-MOST_STRATA = 2_000
+MOST_STRATA = 500
 """Largest number of strata with which tables over some of the columns that define them are combined."""
 CHOSEN = (
     "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
