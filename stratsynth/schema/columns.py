@@ -122,7 +122,7 @@ class Categorical(Categories):
         return tuple(typed.value(self, level) for level in self.all_levels)
 
     def _check_typed(self) -> None:
-        """Raise SchemaError if some level cannot be recovered from its value in the types `dtype` and `stored`."""
+        """Raise SchemaError if one of the column's levels cannot be told from its value in `dtype` and `stored`."""
         typed.check(self)
 
 
@@ -255,7 +255,7 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
         return (*names, *self.words, *([MISSING] if self.missing else []))
 
     def quantity(self, text: str) -> float | None:
-        """Return the number that a text spells; None if it spells none."""
+        """Return the finite number that `text` spells, a float; None if it spells none."""
         return number(text)
 
     def _number(self, key: str, value: object) -> float:
@@ -269,7 +269,7 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
         return int(real) if self.integer else real
 
     def _check_unit(self) -> None:
-        """Raise SchemaError for a unit not positive or out of proportion to the bounds, or without a use."""
+        """Raise SchemaError for a `transform_unit` not positive, out of proportion to the bounds, or without a use."""
         unit = self.transform_unit
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):

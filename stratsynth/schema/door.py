@@ -59,7 +59,7 @@ class SchemaDoor:
         return tuple((name,) for name in cast("Schema", self).columns)
 
     def ready(self, *, public: bool = False) -> None:
-        """Refuse a draft that nobody has reviewed; called before anything is spent.
+        """Refuse (SchemaError) this schema if it is a draft that nobody has reviewed; called before anything is spent.
 
         A draft that was marked as one of public rows, which needs no reviewer, passes for `public` rows alone.
         """
@@ -223,7 +223,7 @@ class SchemaDoor:
 
 
 def _named(names: Iterable[str]) -> set[str]:
-    """Return the set of some column names; refuse (SchemaError) what is no list of texts."""
+    """Return the column `names`, a list of texts, as a set; SchemaError for any other value."""
     found = None if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
     if found is None or not all(isinstance(name, str) for name in found):
         raise SchemaError(f'names are a list of columns, such as ["SEX", "MAR"], not {quoted_value(names)}.')

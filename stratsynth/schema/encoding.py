@@ -99,7 +99,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return (code of each row's value in `data`, -1 to leave it out; True for a value the column does not list)."""
+    """Return two arrays by row of a column's `data`: code (-1: leave the row out); True: a value it does not list."""
     if isinstance(column, Nested):
         codes, strange = encode_categorical(column.single, data)
         return np.array([*column.places, -1], np.int32)[codes], strange
@@ -115,7 +115,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Code
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return by row of `data` (code, -1: left out; number in bounds or NaN; True for neither bin nor special)."""
+    """Return three arrays by row of a column's `data`: code (-1: left out); clipped number, NaN; True: in no level."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan
@@ -134,12 +134,12 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArr
 
 
 def smallest(size: int) -> np.dtype[Any]:
-    """Return the smallest unsigned numpy type that holds the codes 0 to size - 1."""
+    """Return the smallest unsigned numpy type that holds the codes 0 to `size` - 1."""
     return np.min_scalar_type(size - 1)
 
 
 def width(schema: Schema, *, numbers: bool = True) -> int:
-    """Return the bytes of one encoded row of a schema: codes, with `numbers` those of numeric columns, and a weight."""
+    """Return the bytes of a coded row of a schema: codes, weight; with `numbers`, floats of numeric columns too."""
     columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
     real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
     return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

@@ -42,7 +42,7 @@ class Feasible:
         """Results, by the codes left free in each column in the order of `_whole`."""
 
     def keeps(self, where: Codes | None = None) -> bool:
-        """True if the rules allow a row with codes in `where` (any if absent), or if STEPS do not suffice to tell."""
+        """True if the rules allow a row with codes in `where`, sets by column, any if absent; or if STEPS run out."""
         free = dict(self._whole)
         for column, codes in (where or {}).items():
             allowed = _bits(codes)
@@ -59,7 +59,7 @@ class Feasible:
         return self._known[key]
 
     def _search(self, free: dict[str, int], clauses: Sequence[Clause]) -> bool:
-        """True if the codes left in `free` (bits by column) allow a row that breaks no clause; changes `free`."""
+        """True if `free`, a bit mask of codes by column, allows a row that breaks none of `clauses`; changes `free`."""
         self._left -= 1
         if self._left < 0:
             return True
@@ -96,7 +96,7 @@ class Feasible:
 
 @lru_cache(maxsize=64)
 def feasible(schema: Schema) -> Feasible:
-    """Return the schema's rules, compiled for tests of what rows they allow; cached."""
+    """Return a `Feasible`, the rules of this schema compiled to tell which rows they allow; cached."""
     return Feasible(schema)
 
 
