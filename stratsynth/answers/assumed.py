@@ -87,7 +87,7 @@ class _Part:
         return np.where(self.lacking, np.where(self.unsized, declared, values), 0.0)
 
     def answer(self) -> Answer:
-        """Return the Answer, without an estimate in cells most of whose records are in strata that lack a table."""
+        """Return the Answer to this query, NaN in cells most of whose records are in strata that lack a table."""
         query, inside = self.query, self._within(self.query.cells)
         over = query.cells if query.statistic == "count" else query.by if query.statistic == "rate" else ()
         found = self._counts(inside) if query.statistic == "count" else self._quotients(inside, over)
@@ -216,7 +216,7 @@ class _Part:
 
 
 def _between(estimate: Floats, least: Answer, most: Answer) -> Answer:
-    """Return an Answer: this `estimate`, intervals from the lower ends of `least` to the upper ends of `most`."""
+    """Return an Answer with the array `estimate`, and intervals from lower ends of `least` to upper ends of `most`."""
     return replace(
         least,
         estimate=np.where(np.isfinite(least.estimate + most.estimate), estimate, np.nan),

@@ -70,9 +70,6 @@ class Nearest(dict[tuple[str, ...], str]):
 
 
 def has_table(leaf: Leaf, columns: Sequence[str], by: AbstractSet[str]) -> bool:
-    """True if one table of the stratum `leaf` has all of `columns` that vary in it.
-
-    `by` are those that define strata.
-    """
+    """True if one table of stratum `leaf` has all `columns` but those of `by`, defining strata, constant in it."""
     wanted = {*(name for name in columns if name not in by), *leaf.merged(columns)}
     return any(wanted <= set(table.columns) for table in leaf.tables)

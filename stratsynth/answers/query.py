@@ -128,7 +128,10 @@ def _names(key: str, given: object) -> tuple[str, ...]:
 
 
 def codes(schema: Schema, name: str, condition: object) -> list[int]:
-    """Return a list of the codes of the levels of column `name` that a `condition` names; refused as by `levels_of`."""
+    """Return a list of codes: the levels of the schema's column `name` that a `condition` names.
+
+    SchemaError or UsageError as by `levels_of`.
+    """
     try:
         return [schema.index(name, level) for level in levels_of(schema, name, condition)]
     except UsageError as error:

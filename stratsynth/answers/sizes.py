@@ -111,7 +111,7 @@ def measured_sizes(
 
 
 def sizes_by(squares: Squares) -> SizeEstimates | None:
-    """Return `SizeEstimates` of strata and everybody from a release's `squares`; None if its tables give no total."""
+    """Return `SizeEstimates` of strata and everybody by the least squares `squares`; None if tables give no total."""
     labels = [leaf.label for leaf in squares.tables.leaves]
     if squares.tables.across:
         return _sizes_across(squares, labels)
@@ -120,7 +120,10 @@ def sizes_by(squares: Squares) -> SizeEstimates | None:
 
 
 def _sizes_across(squares: Squares, labels: Sequence[str]) -> SizeEstimates | None:
-    """Return `SizeEstimates` of strata, called `labels`, where tables of everybody count several together."""
+    """Return `SizeEstimates` of strata, called `labels`, by `squares`, whose tables of everybody count some together.
+
+    None if the total is unknown.
+    """
     number = len(labels)
     everybody, each = Functions(number, {}), Functions(number, {}, np.eye(number))
     (value, *_), (known, *_) = squares.estimate(everybody)
