@@ -121,7 +121,7 @@ def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """Return an integer array: for each cell of `number` queries like `query`, the index of the cell it is held against.
+    """Return an integer array: for each cell of `number` queries like `query`, the index of the cell it is compared to.
 
     That is the cell with the levels of `versus`, in the schema; queries come one after the other.
     """
