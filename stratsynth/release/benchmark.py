@@ -51,7 +51,7 @@ EXACT = "exact_totals"
 
 
 def benchmarked(release: Release, benchmark: Benchmark, *, declared: bool = False) -> Release:
-    """Return a release whose rows are raked to the totals of control tables; its certificate says so.
+    """Return a copy of a release whose rows are raked to the totals of control tables; its certificate says so.
 
     Args:
         release: A release that draws rows.
@@ -105,7 +105,7 @@ def not_benchmarked(release: Release, why: str) -> Release:
 def _refuse_far(
     found: Sequence[ReadTable], fitted: RakedFactors, start: Floats, places: Sequence[Places], most: float
 ) -> None:
-    """Refuse tables `found` of which the rake `fitted` misses a cell by over FAR of everybody.
+    """Raise UsageError if the rake `fitted` misses a cell of one of the tables `found` by over FAR of everybody.
 
     `start` are the shares before raking, by kind of row; `places` each table's cell of each kind, `most` the largest
     ratio.
@@ -144,9 +144,9 @@ def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
 
 
 def _table(read: ReadTable, measured: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return a dict, the certificate's entry of a control table.
+    """Return a dict, the certificate's entry of the control table `read`: citation, columns, year, hashes, cells.
 
-    `measured` has the noisy figures of each of its cells.
+    `measured` has for each cell the dict of its noisy figures; a cell has them beside levels and the published total.
     """
     table, published = read.table, read.control.totals.ravel().tolist()
     return {

@@ -158,9 +158,9 @@ def certificate(
 
 
 def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False) -> dict[str, Any]:
-    """Return a prepared fit's certificate entries, a dict, that are fixed before the first answer; no empty ones.
+    """Return a dict, a prepared fit's certificate entries that are fixed before the first answer; no empty ones.
 
-    `exact` is True for a fit whose rows are raked to exact totals of the private rows.
+    `table` has the private table's public facts; `exact` is True if rows are raked to exact totals of the private rows.
     """
     unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
     return {
@@ -206,7 +206,8 @@ def _meaning(
 ) -> dict[str, Any]:
     """Return a dict of entries on a prepared fit's declared and `measured` numbers, coverage, notices, small groups.
 
-    Empty ones are left out. `known` is the coverage of the noisy tables, `first` the first answer; each may be None.
+    Empty ones are left out. `certificate` has the other sections; `known` is the coverage of the noisy tables, `first`
+    the first answer; each may be None.
     """
     margin = MARGIN if measured is None else measured.margin
     declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
@@ -267,9 +268,9 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """Return a prepared fit's `weights` in its certificate, a dict: source and citation, share that rules removed.
+    """Return a dict, a prepared fit's certificate entry `weights`: source, citation, share that rules removed.
 
-    If the groups are no strata, `by` has their columns.
+    `table` has the schema with these rules. If the groups are no strata, `by` has their columns.
     """
     layout = prepared.drawn
     if layout is None:

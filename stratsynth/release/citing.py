@@ -22,17 +22,17 @@ KNOWN = {str(paper): paper for paper in PAPERS}
 
 
 def software(version: str = VERSION) -> Reference:
-    """Return the bibliography entry of stratsynth in the given version."""
+    """Return the `Reference`, a bibliography entry, of stratsynth in this `version`, a text."""
     return Reference(key="stratsynth", kind="software", title=TITLE, authors=("stratsynth authors",), version=version)
 
 
 def works() -> list[Reference]:
-    """Return bibliography entries of stratsynth, in the installed version, and of every paper that it follows."""
+    """Return a list of `Reference`: stratsynth, in the installed version, and every paper that it follows."""
     return [software(), *PAPERS]
 
 
 def works_of(certificate: Certificate) -> list[Reference]:
-    """Return the bibliography entries of the works that a release rests on, as its certificate names them.
+    """Return a list of `Reference`: the works that a release rests on, as its certificate names them.
 
     They are the release itself where it has a title, the version of the software that made it, the papers of the
     mechanism and, in strata, of stratification, and the published sources of the weights, of the prior

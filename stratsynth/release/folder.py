@@ -111,7 +111,7 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder", *, probe: bool = False) -> Path:
-    """Return the path of `folder` for a new release; UsageError, with `remedy`, if something is there, or it fails.
+    """Return `folder` as a path for a new release; UsageError, with the sentence `remedy`, if it is there or fails.
 
     With `probe`, a folder is made there and removed, as nothing else shows whether one can be.
     """

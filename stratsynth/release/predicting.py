@@ -90,6 +90,7 @@ def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
 
 
 def _seeded(model: Predictor, seed: int | None) -> Predictor:
+    """Return the model with this `seed`, itself for None; UsageError for a seed that is no whole number."""
     if seed is None:
         return model
     check_integer("predict: seed", seed)

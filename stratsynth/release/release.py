@@ -152,9 +152,9 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return n synthetic rows as an Arrow table; arguments are those of `sample`, and a counter.
+        """Return n rows as an Arrow table; `seed`, `where`, `n_by_group`, `by` and `balance` are those of `sample`.
 
-        `moved` counts what rules change.
+        `moved`, if given, counts what rules change.
         """
         import pyarrow as pa
 
@@ -190,7 +190,7 @@ class Release:
         return self.model.table_model()
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a frame with the means and intervals of a release that holds estimates.
+        """Return a pandas frame of the means, with intervals, of a release that holds estimates.
 
         Args:
             level: The confidence level of each interval.

@@ -85,6 +85,7 @@ def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> 
 
 
 def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
+    """Return an iterator of labels, as in measurements, of the strata of a mixture; Unsupported for nested strata."""
     from stratsynth.answers.tables import label_of
 
     if any(len(charge.path) > 1 for charge in certificate.charges):
@@ -95,7 +96,7 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return a list of `times` models like `model`, each fitted to its `tables` with fresh noise by `rng`.
+    """Return a list of `times` models like `model`, each fitted again to `tables` with fresh noise by `rng`.
 
     Tables are (columns, counts, sigma); without any, the model itself each time.
     """

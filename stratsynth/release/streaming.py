@@ -87,6 +87,7 @@ def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out:
 
 
 def _check_parent(out: Path) -> None:
+    """Raise UsageError if the folder in which the path `out` lies does not exist."""
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.parent}")
 

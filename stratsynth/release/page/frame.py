@@ -105,6 +105,7 @@ def release_page(
 
 
 def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
+    """Return a list of sentences to open a page: the promise in short, and how well groups (`sized`) are known."""
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
         (
@@ -150,6 +151,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
 
 
 def _promise(certificate: Certificate) -> Section:
+    """Return the Section on a certificate's guarantee: prices under each notion of neighbour, in words and a table."""
     prices = [(words.STEPS.get(step, step), price) for step, price in certificate.prices.items()]
     scale = Axis.over([price for _, price in prices])
     what = words.unit(certificate)

@@ -52,7 +52,7 @@ class GroupTable:
 
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
-    """Return a list of each group's noisy tables, from an Arrow table, by first measurement; repeated ones averaged.
+    """Return a list of `GroupTable`, the noisy tables in an Arrow table, by first measurement; repeats are averaged.
 
     Weights are 1 / sigma^2.
     """
@@ -101,7 +101,7 @@ class GroupSize:
 
 
 def sizes(tables: Sequence[GroupTable], estimates: SizeEstimates | None) -> list[GroupSize]:
-    """Return a list of the sizes, numbers of records, of each group that has a noisy table of one column.
+    """Return a list of `GroupSize`, numbers of records, for each group that has a noisy table of one column.
 
     Args:
         tables: Every table.
@@ -228,6 +228,7 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str =
 
 
 def _bars(table: GroupTable, names: Names) -> Markup:
+    """Return HTML: bars of one column's noisy counts in `table`, with their noise; `names` has its levels' meanings."""
     noise = NORMAL_95 * table.sigma
     cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
     shown = cells
