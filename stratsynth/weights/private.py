@@ -55,7 +55,7 @@ class PlannedShares(Basis):
         return tuple(by)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares of the strata to plan with: those of the public prior, else equal ones."""
+        """Return the `Resolved` shares of `strata` to plan with: of the public prior, by the schema, else equal."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
         return even(strata, schema)
