@@ -50,6 +50,7 @@ def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> N
 
 
 def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
+    """Add a finding to `notes` if the certificate's formula for epsilon is not that of the currency `stated`."""
     named = certificate.conversion
     if not named:
         notes.unchecked.append(
@@ -88,7 +89,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """Return the epsilon, a number, that the reserved amount, `stated`, converts to at the stated delta."""
+    """Return the epsilon, a number, of the reserved amount at the delta of a certificate, both in `stated`."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)
@@ -207,6 +208,7 @@ def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple[str, float]]:
+    """Yield (label, epsilon spent) of each stratum of a certificate with charges, `stated`, everybody's included."""
     charges = stated.spending.charges
     for stratum in dict.fromkeys(charge.path[0] for charge in charges if charge.path):
         way = [charge for charge in charges if not charge.path or charge.path[0] == stratum]

@@ -34,7 +34,7 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Add a finding to `notes` for each charge `stated` that does not pay for its noise; else checks passed.
+    """Add a finding to `notes` for each charge `stated` in a certificate that does not pay for its noise, else a check.
 
     Likewise if the folder's measurements hold what was not charged.
     """
@@ -96,6 +96,7 @@ def _at_least(charge: Charge, added: float, times: float) -> bool:
 
 
 def _gaussian(charge: Charge, moved: float) -> str:
+    """Return words if a charge is below the zCDP of its Gaussian noise for the sensitivity `moved`; "" if not."""
     sigma: Any = charge.details.get("sigma")
     return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
 
@@ -116,6 +117,7 @@ def _usable(charge: Charge, moved: float, weight: int) -> str:
 
 
 def _laplace(charge: Charge, moved: float) -> str:
+    """Return words if a charge is below the epsilon of its Laplace noise for the sensitivity `moved`; "" if not."""
     scale: Any = charge.details.get("scale")
     return _below(charge, moved / scale) if _positive(scale) else _SILENT
 
@@ -126,6 +128,7 @@ def _choice(charge: Charge) -> str:
 
 
 def _below(charge: Charge, cost: float) -> str:
+    """Return words if the amount of a charge is below `cost`, in its currency; "" if it is not."""
     paid = charge.amount >= cost * (1 - TOLERANCE)
     return "" if paid else f"{charge.currency.unit} {charge.amount:.6g} was charged, and its noise costs {cost:.6g}"
 
@@ -159,6 +162,10 @@ def _measurements(
 
 
 def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: bool) -> None:
+    """Add to `notes` the outcome for tables `held` and `paid`, counted by (stratum, noise), which must be equal.
+
+    Unless `strict`, more may have been released by unknown questions.
+    """
     if held == paid:
         if not held:
             return

@@ -82,7 +82,7 @@ def verify(
 
 
 def _guarded(notes: Notes, check: Callable[[], object]) -> None:
-    """Run a check; if it raises as on a damaged certificate, add a finding to `notes` instead."""
+    """Call `check`, without arguments; if it raises as on a damaged certificate, add a finding to `notes` instead."""
     try:
         check()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
