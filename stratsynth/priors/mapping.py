@@ -70,7 +70,7 @@ class Rules:
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
-        """Refuse rules on columns or levels that the schema lacks, and recoding of columns with numbers."""
+        """Raise UsageError for rules on columns or levels that the schema lacks, or recoding of numeric columns."""
         for what, names in (("rename", self.rename), ("recode", self.recode), ("without", self.without)):
             for name in names:
                 if name not in schema.columns:
@@ -117,16 +117,16 @@ class TranslatedSource(Source):
     rules: Rules
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names that the columns have in the schema, in order."""
+        """Return a tuple of the source's columns, in order, by the names that they have in the schema."""
         names = {theirs: name for name, theirs in self.rules.rename.items()}
         return tuple(names.get(name, name) for name in self.source.columns())
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return an Arrow table of these columns of the schema, all rows, with the schema's values."""
+        """Return an Arrow table of `columns`, by the schema's names, of all rows, with the schema's values."""
         return self._translated(columns, self.source.read(self._theirs(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield Arrow tables of these columns of the schema, translated from the source's batches."""
+        """Yield Arrow tables of `columns`, by the schema's names, translated from the source's batches."""
         for batch in self.source.batches(self._theirs(columns)):
             yield self._translated(columns, batch)
 
@@ -143,7 +143,7 @@ class TranslatedSource(Source):
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Return the rows of `source` as level numbers of a schema, by renaming and recoding `rules`, with their weights.
+    """Return `PriorRows`: rows of `source` as level numbers of a schema, by renaming and recoding `rules`; weights.
 
     `stated` is the certificate's section on them. Weights count as Kish's effective number of rows. Rows added for
     missing levels, `lent`, have `LENT_LEVEL` people per level on top.
@@ -203,7 +203,7 @@ def _densities(
     weights: NDArray[np.float64],
     known: NDArray[np.bool_],
 ) -> dict[str, NDArray[np.float64]]:
-    """Return a mapping from column to the weights (bins, places) of all rows' numbers, where rows are drawn by them.
+    """Return a dict from column to weights (bins, places) of all rows' numbers, for columns drawn by a prior's.
 
     Args:
         schema: The columns.

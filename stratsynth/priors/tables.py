@@ -134,7 +134,7 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
 
 
 def _with_error(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line with `standard_error`, as tables of shares have it, as its `error`, and without replicates."""
+    """Return `line`, a dict, with `standard_error` renamed `error`, and without replicates; itself without one."""
     if ERROR not in line or "error" in line:
         return line
     return {"error" if name == ERROR else name: value for name, value in line.items() if not is_replicate(name)}
@@ -189,6 +189,7 @@ def _cell(
 
 
 def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
+    """Return the figure `name` in a table's `line`, 0 for no error; UsageError, with its `number`, for bad ones."""
     value = 0.0 if name == "error" and name not in line else figure(line[name])
     if not 0 <= value <= LARGEST:
         raise UsageError(f"prior: the {name} in line {number} of a published table is no number from 0 to {LARGEST:g}.")
