@@ -113,7 +113,7 @@ def _level(schema: Schema, column: str, value: Any) -> str:
 def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, Any], ...], int]]:
     """Return a list of (pairs of column and value, rows), one for each group in `given`: a mapping, frame or CSV file.
 
-    `by` are the columns of a mapping's keys.
+    `by` are the columns of a mapping's keys. UsageError for other keys, columns or numbers.
     """
     if isinstance(given, Mapping):
         names = _columns("by", by)

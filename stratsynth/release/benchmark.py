@@ -59,7 +59,8 @@ def benchmarked(release: Release, benchmark: Benchmark, *, declared: bool = Fals
         declared: True in a fit, which has listed exact totals as unprotected before it read anything.
 
     Raises:
-        UsageError: Tables that cannot be read, that contradict each other, or that the model is too far from.
+        UsageError: A release without rows or raked before; exact totals that are not `declared`; tables that cannot be
+            read, that contradict each other, or that the model is too far from.
     """
     model = release.model
     if model.returns != Returns.ROWS:
@@ -126,10 +127,10 @@ def _refuse_far(
 
 
 def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
-    """Return a dict for the certificate on raking `start`, shares by kind of row, to `fitted`: the largest ratio.
+    """Return a dict for the certificate on raking `start`, shares by kind of row, to the rake `fitted`.
 
-    Beside it Kish's efficiency, the number and share of kinds trimmed at the ratio `most`, and the largest share
-    missed.
+    Keys: `largest` ratio, Kish's `efficiency`, number `trimmed` and `trimmed_share` of kinds at the ratio `most`,
+    largest share `missed`.
     """
     mean = float(start @ fitted.ratios)
     trimmed = fitted.ratios >= most * (1 - 1e-9)

@@ -287,7 +287,7 @@ def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
 
 
 def read_certificate(folder: Path) -> CertificateRecord:
-    """Return the content of a release folder's certificate.json, after a check that its numbers agree.
+    """Return the `CertificateRecord` of a release folder's certificate.json, after a check that its numbers agree.
 
     Raises:
         ReleaseError: No certificate, a damaged one, or one that was edited: its numbers contradict each other.
@@ -308,7 +308,7 @@ def read_certificate(folder: Path) -> CertificateRecord:
 
 
 def read_record(folder: Path) -> CertificateRecord:
-    """Return the content of a release folder's certificate.json; only its form is checked, not if its numbers agree.
+    """Return the `CertificateRecord` of a release folder's certificate.json; its form is checked, its numbers not.
 
     Raises:
         ReleaseError: No certificate, or one without the form of `stratsynth.certificate`.

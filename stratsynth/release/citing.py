@@ -42,6 +42,7 @@ def works_of(certificate: Certificate) -> list[Reference]:
 
 
 def _works(certificate: Certificate) -> Iterator[Reference]:
+    """Yield a `Reference` for each work that a release rests on, by its certificate, in order."""
     yield from _release(certificate)
     yield software(certificate.software.stratsynth)
     yield from _papers(words_of(certificate), certificate.mechanism.settings)

@@ -418,7 +418,7 @@ class Benchmark:
 
 
 def read_benchmark(section: Mapping[str, Any], folder: Path) -> Benchmark:
-    """Return the `Benchmark` of a recipe's [benchmark], a mapping; paths are relative to `folder`.
+    """Return the `Benchmark` of `section`, a recipe's [benchmark]; paths are relative to `folder`.
 
     RecipeError for unknown keys or no tables.
     """
@@ -430,7 +430,7 @@ def read_benchmark(section: Mapping[str, Any], folder: Path) -> Benchmark:
 
 
 def _control_table(section: object, folder: Path) -> ControlTable:
-    """Return the ControlTable of one entry of [benchmark] tables, its path relative to `folder`; RecipeError else."""
+    """Return the ControlTable of `section`, an entry of [benchmark] tables, by `folder`; RecipeError for wrong keys."""
     if not isinstance(section, Mapping):
         raise RecipeError("[benchmark] tables are tables, each with path and citation.")
     check_keys(section, KEYS, "[benchmark] tables")

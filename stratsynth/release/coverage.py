@@ -60,7 +60,7 @@ def coverage(
     """Return the `Coverage` by noisy tables; None without tables, where a mechanism asks for sums.
 
     Args:
-        tables: The noisy tables.
+        tables: The noisy tables: (path of its stratum, columns) of each.
         names: The columns of the schema.
         groups: The columns of the declared groups: their joint shares are declared or measured by themselves.
         strata: The paths of all strata, of which some may have no table.
@@ -115,7 +115,7 @@ def covered(
 
     Args:
         prepared: The fit.
-        tables: The noisy tables.
+        tables: The noisy tables: (path of its stratum, columns) of each.
         strata: The paths of strata; None for all of the fit.
     """
     if prepared.mechanism.returns is not Returns.ROWS:

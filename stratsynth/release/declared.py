@@ -177,12 +177,12 @@ def sizes_of(
     labels: Sequence[str] = (),
     counted: Sequence[Counted] = (),
 ) -> SizeEstimates | None:
-    """Return `SizeEstimates` by a release's tables, like `Release.query`; else by the counts in all paid answers.
+    """Return `SizeEstimates` by a release's tables, like `Release.query`; else by counts in paid answers; else None.
 
     Args:
         certificate: The certificate, which names the strata.
-        measurements: Every noisy table; None for none.
-        model: Loads the model.
+        measurements: Every noisy table, as an Arrow table; None for none.
+        model: Function that loads the model.
         labels: The strata, to be found in the answers where the tables give no size.
         counted: Noisy numbers of records in paid answers.
     """
@@ -277,7 +277,7 @@ def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
 def _comparison(
     what: str, label: str, share: float | None, declared: float | None, size: SizeOfGroup, found: Difference
 ) -> Comparison:
-    """Return the Comparison `what` of group `label`: measured `size` beside `declared`; `found` is the difference."""
+    """Return the Comparison `what` of group `label`: `size` beside `share` and `declared`, `found` their difference."""
     return Comparison(
         what,
         label,

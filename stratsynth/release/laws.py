@@ -97,8 +97,8 @@ def laws(
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer.
-        model: Loads the model; called only if strata are split again, or a clipped sum tells of a tail.
+        measurements: Every noisy answer, an Arrow table.
+        model: Function that loads the model; called only if strata are split again, or a clipped sum tells of a tail.
         densities: Weights of the places of bins in a prior's rows, by column.
     """
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
@@ -210,7 +210,7 @@ def starts_of(schema: Schema, name: str) -> list[int]:
 
 
 def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None) -> tuple[Tail | None, str]:
-    """Return (tail of the Pareto `column` called `name`, by `counts` or else declared; reason if not fitted).
+    """Return (tail of the schema's Pareto `column` called `name`, by `counts`, else declared; reason if not fitted).
 
     (None, "") for columns of other shapes.
     """

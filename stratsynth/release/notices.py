@@ -194,7 +194,7 @@ def signed(part: float) -> str:
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
-    """Yield a text on a declared size that the measured one in `c`, a comparison, contradicts; none if they agree.
+    """Yield a sentence on a declared size that the measured one in the comparison `c` contradicts; else nothing.
 
     `cut` is one more reason, in words, why weighted rows count less than declared.
     """

@@ -157,6 +157,7 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
 
 
 def _description(release: Release) -> str:
+    """Return a sentence on a release: its kind, columns, mechanism and groups."""
     certificate, names = release.statement, release.model.schema.names
     by = certificate.strata.by
     strata = f" in {words.groups(certificate)} groups by {listed(by)}" if by else ""
@@ -227,6 +228,7 @@ def _preparation(schema: SchemaStated) -> str:
 
 
 def _mechanisms(certificate: Certificate) -> str:
+    """Return sentences on a certificate's mechanism: noise by kind of question, software, unverified claims."""
     kinds = {charge.kind for charge in certificate.charges}
     pure = certificate.guarantee.currency == Currency.PURE
     used = {

@@ -35,9 +35,9 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """Return a list of m frames of n rows (None: the declared size), each from the release's model refitted, by `seed`.
+    """Return a list of m pandas frames of n rows (None: declared size), each of a model fitted again, by `seed`.
 
-    Refitted to its answers with fresh noise. Unsupported where that is not sound.
+    The release's model is fitted to its answers with fresh noise. Unsupported where that is not sound.
     """
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)

@@ -94,7 +94,7 @@ class Drawing:
         seed: int | None,
         inside: Mapping[str, Inside],
     ) -> Drawing:
-        """Return the sample `wanted` of a model, prepared: numbers of rows by group, and seed; no row is drawn.
+        """Return a `Drawing` of the sample `wanted` of a model: numbers of rows by group, and seed; no row is drawn.
 
         `inside` has the laws within bins by column. FewPeopleWarning for small groups of the certificate.
         """

@@ -239,9 +239,10 @@ def _result(
     box: tuple[Floats, Floats] | None,
     sizes: GroupSizes,
 ) -> Result | None:
-    """Return the Result of `column`, or its level `name`: value by `quotient` at `shares`, and each group's Tip.
+    """Return the Result of `column`, or its level `name`: `quotient` at `shares` of `strata`, each group's Tip.
 
-    None if it has no value, or is a mean of 0.
+    None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` bounds of the shares, `sizes`
+    the measured ones.
     """
     value = quotient.at(shares)
     if math.isnan(value):
@@ -266,7 +267,7 @@ def _tip(
     moved: float,
     sizes: GroupSizes,
 ) -> Tip:
-    """Return the Tip of group `i`: shares at which `quotient` is `moved` away from `value`, and its measured size."""
+    """Return the Tip of group `i` of `strata`: the shares at which `quotient` is `moved` from `value`; its `sizes`."""
     share = float(shares[i])
     found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]
     below = max((s for s in found if s is not None and s < share), default=None)

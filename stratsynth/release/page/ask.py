@@ -72,7 +72,7 @@ def page_squares(
 
     Args:
         certificate: The certificate of the release.
-        measurements: What measurements.parquet holds.
+        measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
         laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """

@@ -59,7 +59,7 @@ def release_page(
 
     Args:
         record: The content of certificate.json.
-        measurements: What measurements.parquet holds.
+        measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
@@ -105,7 +105,10 @@ def release_page(
 
 
 def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
-    """Return a list of sentences to open a page: the promise in short, and how well groups (`sized`) are known."""
+    """Return a list of sentences to open a certificate's page: the promise, and how well the groups `sized` are known.
+
+    `names` are groups' names for readers, `called` words for the kind of release.
+    """
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
         (
