@@ -139,7 +139,10 @@ def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
 def _counts(
     squares: Squares, asked: QueryBatch, level: float, effect: float, reference: NDArray[np.intp] | None
 ) -> Answer:
-    """Return the Answer on the counts `asked`; with `reference`, cells' indices, on differences from those cells."""
+    """Return the Answer by `squares` on the counts `asked`; with `reference`, cells' indices, on differences from them.
+
+    Intervals are at `level`; `effect` is a factor on the sampling variance.
+    """
     value, known = squares.estimate(asked.numerator)
     noise = variance(squares, asked.numerator, known)
     (rows,), (sized,) = squares.estimate(Functions(1, {}))

@@ -54,9 +54,9 @@ def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ..
 
 
 def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]]) -> Iterator[ClippedSum]:
-    """Yield the noisy sums in an Arrow table of measurements whose descriptions are the keys of `taken`.
+    """Yield a `ClippedSum` for each noisy sum in Arrow `measurements` whose description is a key of `taken`.
 
-    The values are their column, centre and scale.
+    The values are their column, centre and scale. ReleaseError for unsound noise.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -112,7 +112,7 @@ def _based(model: Estimate, query: Query, mean: Mean | str) -> dict[str, float]:
 
 
 def _row(model: Estimate, query: Query, mean: Mean | str) -> dict[str, Any]:
-    """Return a dict, figure -> value, for one cell of a query: a Mean, or a sentence why there is none."""
+    """Return a dict, figure -> value, for a cell of a query to a model of means: its Mean, or why there is none."""
     if isinstance(mean, str):
         return dict(zip(_KEYS, (*[np.nan] * 6, "not_estimable", np.nan, np.nan, mean), strict=True))
     inner, outer = (half_width(*error, query.level) for error in (mean.noise, mean.both))

@@ -65,9 +65,9 @@ class Answers:
         Args:
             schema: All columns of the release.
             certificate: The certificate of the release.
-            measurements: Loads every noisy answer.
-            model: Loads the model.
-            laws: Loads the laws of numbers within bins, by column.
+            measurements: Function that loads every noisy answer.
+            model: Function that loads the model.
+            laws: Function that loads the laws of numbers within bins, by column.
         """
         self._schema, self._certificate, self._measurements = schema, certificate, measurements
         self._get_model, self._laws = model, laws

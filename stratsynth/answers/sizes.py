@@ -98,8 +98,8 @@ def measured_sizes(
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer.
-        model: Loads the release's model; called only if strata are split again.
+        measurements: Every noisy answer, an Arrow table.
+        model: Function that loads the release's model; called only if strata are split again.
     """
     if not of_tables(measurements).num_rows:
         return None

@@ -402,6 +402,7 @@ class _Part:
 
 
 def _subsets(columns: Columns) -> Iterator[Columns]:
+    """Yield every subset of `columns` as a tuple, the empty one first."""
     return itertools.chain.from_iterable(itertools.combinations(columns, n) for n in range(len(columns) + 1))
 
 

@@ -115,8 +115,8 @@ def read_tables(
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer.
-        model: Loads the release's model; called only if strata are split again, which the model alone records.
+        measurements: Every noisy answer, an Arrow table.
+        model: Function that loads the model; called only if strata are split again, which the model alone records.
         laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Raises:
@@ -182,7 +182,7 @@ def of_tables(measurements: pa.Table) -> pa.Table:
 def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
     """Yield (stratum's label, columns, cells as a flat array, noise's deviation) of each table of measurements.
 
-    `table` is the Arrow table of them; cells are row-major.
+    `table` is the Arrow table of them, ReleaseError if damaged; cells are row-major.
     """
     table = of_tables(table)
     cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
@@ -279,7 +279,10 @@ def label_of(stratum: Stratum, certificate: Certificate) -> str:
 
 
 def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, variance: float) -> Noisy:
-    """Return a `Noisy` of the flat `values`, shaped by the levels of `columns` in `leaf`; ReleaseError for others."""
+    """Return a `Noisy` of flat `values` and `variance`, shaped by the levels of the schema's `columns` in `leaf`.
+
+    ReleaseError for other columns or numbers of cells.
+    """
     if len(set(columns)) < len(columns) or not set(columns) <= set(schema.names):
         raise ReleaseError("the release's measurements are damaged: a table's columns are not the schema's.")
     shape = [len(leaf.codes[name]) if name in leaf.codes else schema.size(name) for name in columns]
