@@ -42,7 +42,7 @@ def decode(
 
     Args:
         schema: The columns.
-        codes: The level number of each row, by column.
+        codes: The level number of each row, by column; SchemaError for a column without, or numbers out of range.
         rng: Source of the numbers within bins.
         inside: Laws of numbers within bins, by column; of others the schema's own.
     """

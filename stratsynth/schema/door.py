@@ -116,7 +116,7 @@ class SchemaDoor:
 
         Args:
             by: The person who states that levels, bounds and bins are public knowledge.
-            columns: Columns that the review changed or added.
+            columns: Columns, by name, that the review changed or added; SchemaError for a name that is nearly another.
         """
         from stratsynth.schema.schema import NOBODY
 

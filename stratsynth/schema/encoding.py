@@ -26,7 +26,7 @@ NUMBER = 8
 
 
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
-    """Raise SchemaError for missing or unreadable columns (schema, unit, weight), by names and types alone."""
+    """Raise SchemaError if `names` lack a schema's column (unit, weight too), or `types` do not suit; None: unknown."""
     wanted = (*schema.names, *schema.beside)
     places = locate(wanted, names)
     if types is not None:
@@ -35,7 +35,7 @@ def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) 
 
 
 def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
-    """Return the index of each wanted column among `names`; SchemaError if one is absent or duplicated.
+    """Return a list: the index of each `wanted` column among `names`; SchemaError if one is absent or duplicated.
 
     The message names what is wanted and none of `names`: those of a file without a header are its first record.
     """
@@ -52,10 +52,10 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
-    """Return the rows of the table `data` as codes, without rows whose values the schema neither knows nor admits.
+    """Return `CodedRows` of the Arrow table `data`, without rows whose values the schema neither knows nor admits.
 
-    `numbers` are numeric columns whose clipped values are returned as well; with `weigh`, so are the rows' weights if
-    the schema names their column.
+    `numbers` are numeric columns (SchemaError for others) whose clipped values are returned as well; with `weigh`, so
+    are the rows' weights if the schema names their column.
     """
     locate(schema.names, data.column_names)  # refuses a table that lacks a column, or has one twice
     for name in numbers:

@@ -97,7 +97,7 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
 
 
 def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return a number for each unit id in `data`, equal for ids equal as text or, as levels are, as numbers.
+    """Return an int64 array, a number for each unit id of `data`, equal for ids equal as text or as numbers.
 
     "7", "7.0", " 7" and "07" are one unit. -1 for null, for empty text, for what is too long, and for numbers from
     2**53 that were stored or spelt as reals: their last digits are lost, so they tell nobody apart.
