@@ -40,7 +40,7 @@ class WeightCap:
 
     @property
     def mean(self) -> float:
-        """People over records."""
+        """Mean weight of a record: people over records."""
         return self.people / self.records
 
     def up_to(self, most: int) -> float:

@@ -113,7 +113,7 @@ class _Side:
 
 
 def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> _Side:
-    """Return the `_Side` of `margin`, resolved for the strata of its columns; WeightsError if it has none of these."""
+    """Return the `_Side` of `margin`, for its columns in `strata`, by the schema; WeightsError if it has none."""
     columns = margin.given.columns(strata[0].columns)
     if not columns:
         raise WeightsError("weights: a margin has none of the strata's columns.")

@@ -50,7 +50,7 @@ class Weights:
 
     @staticmethod
     def public(shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
-        """Return weights from published figures.
+        """Return `Weights` from published figures.
 
         Args:
             shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
@@ -68,7 +68,7 @@ class Weights:
 
     @staticmethod
     def holdout(sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Return weights from a sample of other people, smoothed so that no share is 0. Disjoint is not public.
+        """Return `Weights` from a sample of other people, smoothed so that no share is 0. Disjoint is not public.
 
         Args:
             sample: A file, a frame or an Arrow table with the strata's columns.
@@ -83,7 +83,7 @@ class Weights:
 
     @staticmethod
     def private(*, share: float, prior: Weights | None = None) -> Weights:
-        """Return weights from noisy counts of the confidential rows, asked of all records before the split.
+        """Return `Weights` from noisy counts of the confidential rows, asked of all records before the split.
 
         Args:
             share: The part of the budget that they cost, above 0 and below 1.
@@ -96,7 +96,7 @@ class Weights:
 
     @staticmethod
     def raked(*margins: Weights, start: Weights | None = None) -> Weights:
-        """Return weights that fit several margins, by raking; as public as the least public of them.
+        """Return `Weights` that fit several margins, by raking; as public as the least public of them.
 
         Args:
             margins: Public, holdout or invariant weights, each of some of the strata's columns.
@@ -110,7 +110,7 @@ class Weights:
 
     @staticmethod
     def invariant(counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Return weights from exact confidential counts, disclosed on purpose: certificates list them as unprotected.
+        """Return `Weights` from exact confidential counts, disclosed on purpose: certificates list them as unprotected.
 
         Args:
             counts: A CSV file or a frame with the strata's columns and `count` or `share`.
@@ -206,5 +206,5 @@ class Place:
 
 
 def read_weights(section: Mapping[str, Any], folder: Path) -> Weights:
-    """Return the `Weights` of a recipe's [weights], a mapping; paths are relative to `folder`; RecipeError if wrong."""
+    """Return the `Weights` of `section`, a recipe's [weights]; paths are relative to `folder`; RecipeError if wrong."""
     return Place(folder, "[weights]").read(section)

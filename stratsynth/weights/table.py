@@ -232,7 +232,7 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
     """Return an array (groups, replicates) of shares by each replicate weight, whose columns add up to 1.
 
-    `groups` has the rows of the table, one or more, of each group.
+    `groups` has the rows of the table, one or more, of each group. WeightsError for sums not above 0.
     """
     import numpy as np
 
