@@ -49,6 +49,7 @@ def _section(section: Section, width: int) -> Iterator[str]:
 
 
 def _body(section: Section, width: int) -> Iterator[str]:
+    """Yield the lines of a section below its title: text, facts (names in `width`), figures, quotes, notes."""
     yield from (folded(str(text)) for text in section.text)
     long = any(len(name) > LONG for name, _ in section.facts)
     for name, text in section.facts:
