@@ -50,7 +50,7 @@ def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> N
 
 
 def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if the certificate's formula for epsilon is not that of the currency `stated`."""
+    """Add a finding to `notes` if a certificate's formula is not that of the currency `stated`; if none, note that."""
     named = certificate.conversion
     if not named:
         notes.unchecked.append(
@@ -64,7 +64,10 @@ def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _epsilon(stated: Stated, notes: Notes) -> None:
-    """Add to `notes` epsilon recomputed from the reserved amount, or that it is above the stated one."""
+    """Add to `notes` a check passed, epsilon of the reserved amount `stated`, or a finding if it is above that stated.
+
+    A finding too for wrong steps on samples or claims.
+    """
     budget, allot, spent = stated.budget, stated.allot, float(stated.spending.spent())
     source = CONVERSIONS[allot.currency]["source"]
     wrong = _steps(stated) if allot.currency == Currency.SAMPLED else _claims(stated)
@@ -89,7 +92,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """Return the epsilon, a number, of the reserved amount at the delta of a certificate, both in `stated`."""
+    """Return the epsilon, a number, of the reserved amount in `stated`, at its delta without the samplers' share."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)

@@ -96,7 +96,7 @@ def _at_least(charge: Charge, added: float, times: float) -> bool:
 
 
 def _gaussian(charge: Charge, moved: float) -> str:
-    """Return words if a charge is below the zCDP of its Gaussian noise for the sensitivity `moved`; "" if not."""
+    """Return words if a charge is below (`moved` / sigma)^2 / 2, the zCDP of its noise, or names no sigma; else ""."""
     sigma: Any = charge.details.get("sigma")
     return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
 
@@ -117,12 +117,13 @@ def _usable(charge: Charge, moved: float, weight: int) -> str:
 
 
 def _laplace(charge: Charge, moved: float) -> str:
-    """Return words if a charge is below the epsilon of its Laplace noise for the sensitivity `moved`; "" if not."""
+    """Return words if a charge is below `moved` / scale, the epsilon of its noise, or names no scale; else ""."""
     scale: Any = charge.details.get("scale")
     return _below(charge, moved / scale) if _positive(scale) else _SILENT
 
 
 def _choice(charge: Charge) -> str:
+    """Return words if the charge for a choice is below epsilon^2 / 8, its zCDP, or names no epsilon; else ""."""
     epsilon: Any = charge.details.get("epsilon")
     return _below(charge, epsilon**2 / 8) if _positive(epsilon) else _SILENT
 

@@ -29,7 +29,7 @@ def verify(
     ledger: str | os.PathLike[str] | None = None,
     prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Verdict:
-    """Return the verdict on a release: its guarantee recomputed from its charges, its files compared with its list.
+    """Return the `Verdict` on a release: guarantee recomputed from its charges, files compared with its list.
 
     Nothing is written, and no private row is read.
 
