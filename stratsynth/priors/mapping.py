@@ -131,9 +131,11 @@ class TranslatedSource(Source):
             yield self._translated(columns, batch)
 
     def _theirs(self, columns: Sequence[str]) -> list[str]:
+        """Return a list of the source's names for `columns`, names of the schema."""
         return [self.rules.rename.get(name, name) for name in columns]
 
     def _translated(self, columns: Sequence[str], batch: pa.Table) -> pa.Table:
+        """Return `batch`, of the source's columns, under the names `columns` with the schema's values."""
         recode = self.rules.recode
         found = [
             _recoded(data, recode[name]) if name in recode else data

@@ -83,7 +83,7 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """Return a prior of rows that anyone can get: last year's public file, or a neighbouring state's.
+        """Return a `Prior` of rows that anyone can get: last year's public file, or a neighbouring state's.
 
         Args:
             data: A file, a frame or an Arrow table.
@@ -122,7 +122,7 @@ class Prior(PriorSource):
         recode: Mapping[str, Mapping[str, str]] | None = None,
         unknown: str = "refuse",
     ) -> Prior:
-        """Return a prior of published tables and no rows: marginals of some columns, with or without standard errors.
+        """Return a `Prior` of published tables and no rows: marginals of some columns, with or without standard errors.
 
         Args:
             tables: Each a `PublishedTable(file_or_frame, citation)` with the levels of some columns and `share` or
@@ -153,7 +153,7 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """Return a prior of an earlier release of this program; its guarantee and the new one add up.
+        """Return a `Prior` of an earlier release of this program; its guarantee and the new one add up.
 
         Args:
             folder: The release folder, whose files must match the hashes in its certificate.
@@ -296,7 +296,7 @@ def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
 
 
 def _table(section: object, folder: Path) -> PublishedTable:
-    """Return the published table of `section`, one mapping of [[prior.tables]]; its path is relative to `folder`."""
+    """Return the PublishedTable of `section`, one of [[prior.tables]], its path in `folder`; UsageError for others."""
     if not isinstance(section, Mapping):
         raise UsageError("[prior] tables are sections [[prior.tables]], each with path and citation.")
     check_keys(section, {"path": str, "citation": str}, "[[prior.tables]]")

@@ -169,8 +169,8 @@ def _cell(
 ) -> tuple[int, ...] | None:
     """Return a tuple, the cell of a published table's `line`: a level number of the schema for each of `clique`.
 
-    `ours` maps these columns to the table's names, `number` is the line's, `rules` recode. None if a level is unknown
-    and the rules drop such lines.
+    `ours` maps these columns to the table's names, `number` is the line's, `rules` recode. An unknown level gives None
+    if the rules drop such lines, else UsageError.
     """
     found = []
     for name in clique:
