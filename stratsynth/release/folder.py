@@ -32,8 +32,8 @@ RULES = "rules.json"
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
     """Write a release's `folder`: certificate, model, measurements, page, `rows` synthetic rows; return its path.
 
-    Rows are drawn by `seed`, the declared number for None; with `csv` they are written as CSV too. StratsynthError
-    where the disk cannot be written.
+    Rows are drawn by `seed`; `rows` None is the declared number; with `csv` they are written as CSV too.
+    StratsynthError where the disk cannot be written.
     """
     from stratsynth.data.writing import write_table
     from stratsynth.release.benchmark import with_rows
