@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from stratsynth.adapters.means import ClippedMean, CoinPress
     from stratsynth.adapters.mst import MST
     from stratsynth.adapters.pooled import Pooled
-    from stratsynth.adapters.predictors import GroupRegression
+    from stratsynth.adapters.predictors import AdaSSP, GroupRegression
     from stratsynth.adapters.reductions import Reductions
 
 _HOME = {
     "AIM": "aim",
+    "AdaSSP": "predictors",
     "GEM": "gem",
     "MST": "mst",
     "ClippedMean": "means",
@@ -42,6 +43,7 @@ __all__ = [
     "AIM",
     "GEM",
     "MST",
+    "AdaSSP",
     "ClippedMean",
     "CoinPress",
     "DPFermi",

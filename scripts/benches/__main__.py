@@ -34,7 +34,7 @@ NAMES = (
     "fair",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
-PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
+PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus", "linear")
 ONLY = {
     "synth": ("mst", "aim", "gem"),
     "predict": PREDICT,
@@ -56,11 +56,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
         "not simulated people; of answers for --only tables; intervals, census: a state's person records of 2024; "
-        "weights: person records with PWGTP (Parquet), besides simulated people; fair: person records (Parquet)",
+        "weights: person records with PWGTP (Parquet), besides simulated people; fair: person records (Parquet); "
+        "predict --only linear: incomes of NIST's excerpt (CSV)",
     )
     parser.add_argument(
         "--only",
-        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone, or "
+        "`linear`, for linear regressions beside each other; answers: "
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
         "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
         "prior: `borrowed`, for other constants of what groups borrow from the others; census: `numbers`, for the "
@@ -80,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, ordered, census --only numbers: instead of the usual",
+        help="pooled, prior, frames, fair, ordered, census --only numbers, predict --only linear: instead of the usual",
     )
     parser.add_argument(
         "--seeds",
@@ -205,7 +207,11 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             **{key: getattr(arguments, key) for key in ("adult", "law", "acs")},
             **epsilons,
         },
-        "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
+        "predict": {
+            "seeds": seeds,
+            **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))},
+            **({"acs": arguments.acs, **epsilons} if only == "linear" else {}),
+        },
     }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))
     return found
