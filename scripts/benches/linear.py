@@ -88,13 +88,15 @@ def compared(problem: Problem, seeds: int, epsilons: Sequence[float]) -> list[Fi
     train = rng.random((seeds, len(problem.frame))) < TRAINED
     y = problem.scaled(problem.target, problem.frame)
     x = np.column_stack([np.ones(len(y)), problem.matrix(problem.frame)])
-    own = {
+    own: Methods = {
         "group_regression": _ours(problem, "group_regression", {"model": "linear"}),
         "adassp": _ours(problem, "adassp", {}),
         f"adassp, {ROUNDS} rounds": _ours(problem, "adassp", {"rounds": ROUNDS}),
         "AdaSSP as published": lambda rows, epsilon: _published(x, y, rows, epsilon, problem, rng),
     }
-    found = {"least squares, not private": [[_least_squares(x, y, rows) for rows in train]] * len(epsilons)}
+    found: dict[str, Any] = {
+        "least squares, not private": [[_least_squares(x, y, rows) for rows in train]] * len(epsilons)
+    }
     found |= {name: [[fit(rows, epsilon) for rows in train] for epsilon in epsilons] for name, fit in own.items()}
     found |= _others(problem, x, y, train, epsilons)
     figures = []
@@ -163,15 +165,15 @@ def _others(problem: Problem, x: Floats, y: Floats, train: Any, epsilons: Sequen
 
 def _columns(problem: Problem) -> tuple[Floats, Floats]:
     """Columns as such, numbers scaled and levels by their number; and of each the largest level, or 0 for a number."""
-    made, most = [], []
+    made: list[Floats] = []
+    most: list[int] = []
     for name in problem.features:
         column = problem.schema.column(name)
         if isinstance(column, ss.Numeric):
             made.append(problem.scaled(name, problem.frame))
             most.append(0)
         else:
-            made.append(
-                problem.frame[name].map({level: i for i, level in enumerate(column.levels)}).to_numpy(np.float64)
-            )
+            numbers = {level: i for i, level in enumerate(column.levels)}
+            made.append(np.asarray(problem.frame[name].map(numbers), np.float64))
             most.append(len(column.levels) - 1)
     return np.column_stack(made), np.array(most)
