@@ -17,7 +17,6 @@ import pandas as pd
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Numeric, Schema
-from studies import acs
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -160,11 +159,11 @@ def texts(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     return frame.apply(text)
 
 
-def survey(path: Path) -> Schema:
-    """The schema of a file: person records, which have ESR, or NIST's excerpt, which has industries instead."""
+def columns(path: Path) -> list[str]:
+    """Names of the columns of a file."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}.")
-    return acs.pums() if "ESR" in open_source(path).columns() else acs.excerpt()
+    return list(open_source(path).columns())
 
 
 def _read(path: Path, what: str, needed: Sequence[str]) -> pd.DataFrame:
