@@ -117,7 +117,7 @@ class Multipliers:
 
     def __post_init__(self) -> None:
         """Set multipliers to 0."""
-        self.held = np.zeros(len(self.bounds))
+        self.held = np.zeros_like(self.bounds)
 
     def step(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
         """Move the multipliers by the groups' noisy mean losses; return those of this step, an array."""

@@ -11,7 +11,7 @@ STUDY = Study(
         count(
             "--rows", None, "people that are fitted, 196967 in the paper (50000 simulated; all of a file)", least=100
         ),
-        switch("--full", "strata by sex too, pooled GEM, and five repetitions", exclusive=True),
+        switch("--full", "strata by sex too, pooled AIM and GEM, and five repetitions", exclusive=True),
         switch("--roads", "tables with models beside private predictors: which is better, for whom", exclusive=True),
         count("--seeds", None, "how many repetitions (3; 5 with --full and --roads)"),
         count("--workers", 2, "how many processes at a time (2)"),
