@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from stratsynth.adapters.means import clipped
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import make
 from studies.means import bounds, laplace, pictures, reproduce
@@ -23,6 +24,10 @@ def test_equation_1_is_reached_by_the_noise_with_the_probability_that_it_states(
     assert scale == pytest.approx(2 * (5 + math.sqrt(2 * math.log(2 * 1000 / 0.1))) / (1000 * 0.5))
     noise = np.random.default_rng(0).laplace(0, scale, 100_000)
     assert (np.abs(noise) > bounds.fresh(1000, 5, 0.5, 0.1)).mean() == pytest.approx(0.1, abs=0.005)
+
+
+def test_the_half_width_is_that_of_the_mechanism():
+    assert bounds.half_width(900, 0.05) == clipped.half_width(900, 0.05)
 
 
 @pytest.mark.parametrize("sizes", [SIZES, (500, 500), (100,) * 10, (991, *(1,) * 9)])

@@ -20,12 +20,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.means.clipped import half_width
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+def half_width(n: float, gamma: float) -> float:
+    """Return w(n): n normal values of deviation 1 all lie within it of their mean with probability 1 - gamma."""
+    return math.sqrt(2 * math.log(2 * n / gamma))
 
 
 def scales(sizes: Sequence[float], radius: float, epsilon: float, gamma: float) -> NDArray[np.float64]:

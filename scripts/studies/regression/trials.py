@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.adapters.predictors.accounting import divided
 from studies.regression.simulate import Bound, People, Steps, Way, descend
 
 if TYPE_CHECKING:
@@ -102,9 +101,8 @@ def way(trial: Trial, method: tuple[str, str, str], runs: int, rng: Generator) -
 
 
 def _parts(accounting: str, rho: float, shares: Floats) -> Floats:
-    """Return each group's rho of one step, one row a run, by the mechanism's own division."""
-    way_of: Any = "paper" if accounting == "paper" else "parallel"
-    return np.array([divided(way_of, rho, row.tolist()) for row in shares])
+    """Return each group's rho of one step, one row a run: their sum is `rho` as the paper counts, else the largest."""
+    return rho * shares / (shares.sum if accounting == "paper" else shares.max)(axis=1, keepdims=True)
 
 
 def outcomes(trial: Trial, runs: int, rng: Generator) -> list[dict[str, Any]]:
