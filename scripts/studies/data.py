@@ -17,6 +17,7 @@ import pandas as pd
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Numeric, Schema
+from studies import acs
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -157,6 +158,11 @@ def texts(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         return said.fillna("N").replace("", "N").astype(str)
 
     return frame.apply(text)
+
+
+def survey(path: Path) -> Schema:
+    """The schema of a file: person records, which have ESR, or NIST's excerpt, which has industries instead."""
+    return acs.pums() if "ESR" in columns(path) else acs.excerpt()
 
 
 def columns(path: Path) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from stratsynth import Numeric
 from stratsynth.errors import UsageError
-from studies import data
+from studies import acs, data
 
 
 @pytest.fixture
@@ -62,6 +62,9 @@ def test_records_as_texts_are_whole_numbers_or_not_applicable(tmp_path):
             "PUMA": ["01-01301", "N"],
         }
         assert data.columns(path) == ["ESR", "SEX", "PUMA", "X"]
+        assert data.survey(path).names == acs.pums().names
+    frame.drop(columns="ESR").to_csv(tmp_path / "q.csv", index=False)
+    assert data.survey(tmp_path / "q.csv").names == acs.excerpt().names
     with pytest.raises(UsageError, match="there is no file"):
         data.columns(tmp_path / "none.csv")
 

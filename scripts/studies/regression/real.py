@@ -63,8 +63,9 @@ def credit(path: Path, rng: Generator) -> tuple[str, People, People]:
     for name, (low, high) in CREDIT.items():
         columns.append(np.clip(2 * (frame[name].to_numpy(np.float64) - low) / (high - low) - 1, -1, 1))
     y = np.clip(2 * frame["LIMIT_BAL"].to_numpy(np.float64) / LIMIT - 1, -1, 1)
-    first = frame["SEX"].eq(frame["SEX"].value_counts().idxmax()).to_numpy()
-    if first.all():
+    values, code, counts = np.unique(frame["SEX"].to_numpy(), return_inverse=True, return_counts=True)
+    first = code == counts.argmax()
+    if len(values) == 1:
         raise UsageError(f"{path.name}: the column SEX has one value only.")
     return "credit limits, women and men", *_split(np.column_stack(columns), y, first, rng)
 

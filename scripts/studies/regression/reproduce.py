@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from studies.harness import Found
-from studies.regression import digits, experiments, theory
+from studies.regression import digits, theory
 from studies.regression.claims import ends, words
+from studies.regression.experiments import trials
 from studies.regression.picture import digits_picture, picture
 from studies.regression.trials import outcomes
 
@@ -35,8 +36,7 @@ def run(*, law: Path | None, credit: Path | None, runs: int, seeds: int) -> Foun
     import pandas as pd
 
     rng = np.random.default_rng(2000)
-    trials = experiments.trials(law, credit, rng)
-    frame = pd.DataFrame([row for trial in trials for row in outcomes(trial, runs, rng)])
+    frame = pd.DataFrame([row for trial in trials(law, credit, rng) for row in outcomes(trial, runs, rng)])
     names = [str(name) for name in frame["experiment"].unique()]
     head = (
         f"Group-aware regression, {runs} runs of noise each; true budgets, for a record added or removed. A row's "

@@ -102,7 +102,9 @@ def way(trial: Trial, method: tuple[str, str, str], runs: int, rng: Generator) -
 
 def _parts(accounting: str, rho: float, shares: Floats) -> Floats:
     """Return each group's rho of one step, one row a run: their sum is `rho` as the paper counts, else the largest."""
-    return rho * shares / (shares.sum if accounting == "paper" else shares.max)(axis=1, keepdims=True)
+    whole = shares.sum(axis=1, keepdims=True) if accounting == "paper" else shares.max(axis=1, keepdims=True)
+    found: Floats = rho * shares / whole
+    return found
 
 
 def outcomes(trial: Trial, runs: int, rng: Generator) -> list[dict[str, Any]]:

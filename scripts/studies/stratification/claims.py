@@ -41,7 +41,7 @@ class Figures:
     frame: pd.DataFrame
 
     @cached_property
-    def _places(self) -> Mapping[Any, NDArray[np.intp]]:
+    def _places(self) -> Mapping[Any, Any]:
         """Rows of each metric, mechanism, stratification and epsilon."""
         kept = self.frame[["metric", "mechanism", "stratification", "epsilon"]]
         return kept.astype({"metric": str, "mechanism": str, "stratification": str}).groupby(list(kept.columns)).indices
