@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stratsynth.adapters.independent import Independent
     from stratsynth.adapters.means import ClippedMean, CoinPress
     from stratsynth.adapters.mst import MST
+    from stratsynth.adapters.output_perturbation import OutputPerturbation
     from stratsynth.adapters.pooled import Pooled
     from stratsynth.adapters.predictors import GroupRegression
     from stratsynth.adapters.reductions import Reductions
@@ -34,6 +35,7 @@ _HOME = {
     "Fixed": "fixed",
     "GroupRegression": "predictors",
     "Independent": "independent",
+    "OutputPerturbation": "output_perturbation",
     "Pooled": "pooled",
     "Reductions": "reductions",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "Fixed",
     "GroupRegression",
     "Independent",
+    "OutputPerturbation",
     "Pooled",
     "Reductions",
 ]
