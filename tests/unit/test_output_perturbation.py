@@ -10,6 +10,7 @@ from helpers.small import even
 from stratsynth import Budget, Stratified, fit, open_table, plan, verify
 from stratsynth.adapters import OutputPerturbation
 from stratsynth.adapters.output_perturbation import FACTOR, LEAST_PART, balanced
+from stratsynth.adapters.sklearn import OutputPerturbationClassifier
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public
 
@@ -109,3 +110,22 @@ def test_rows_that_are_kept_on_disk_are_refused(tmp_path):
     table = open_table(tmp_path / "people.parquet", schema=SCHEMA, declared_size=20, engine="stream")
     with pytest.raises(Unsupported, match='"memory"'):
         fit(OutputPerturbation(target="D"), table, BUDGET)
+
+
+def test_an_estimator_of_scikit_learn_fits_and_predicts():
+    frame = people(2000)
+    x, spend = frame[["X", "Z"]].to_numpy(), {"epsilon": 5, "delta": 1e-6}
+    model = OutputPerturbationClassifier(
+        **spend,
+        bounds=([-1, 0], [1, 10]),
+        classes=["no", "yes"],
+        groups=["a", "b"],
+        objective="balanced",
+        declared_size=2000,
+    )
+    model.fit(x, frame["D"], sensitive_features=frame["G"])
+    assert model.coef_.shape == (1, 2)
+    assert set(model.predict(x)) <= {"no", "yes"}
+    assert model.certificate_["mechanism"]["name"] == "output_perturbation"
+    alone = OutputPerturbationClassifier(**spend, bounds=([-1, 0], [1, 10]), classes=["no", "yes"], strength=20.0)
+    assert (alone.fit(x, frame["D"]).predict(x) == frame["D"]).mean() > 0.7
