@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.questions import NoisySum
+    from stratsynth.questions import Coded, NoisySum
     from stratsynth.questions.sums.gradients import Link
 
     Floats = NDArray[np.float64]
@@ -146,7 +146,7 @@ class OutputPerturbation(Mechanism[Regression]):
         size = len(asked.design.names(public.schema))
         theta = found.values if asked.link != "softmax" else found.values.reshape(size, -1)
         facts = self._facts(asked, size, found.sigma)
-        return Regression(public.schema, asked.design, asked.target, asked.link, theta, None, facts)
+        return Regression(public.schema, cast("Coded", asked.design), asked.target, asked.link, theta, None, facts)
 
     def _facts(self, asked: Minimiser, features: int, noise: float) -> dict[str, Any]:
         """Return a dict of the fit's figures: the penalty's factor, the clip, each coefficient's noise; texts."""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stratsynth.errors import UsageError
-from studies.lens import STUDY, cases, claims, experiments, sweeps
+from studies.lens import STUDY, beside, cases, claims, experiments, sweeps
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def small(monkeypatch):
         monkeypatch.setattr(where, name, value)
     monkeypatch.setattr(experiments, "mitigation", lambda among, repeats: gaps(among, 0.1, 0.05))
     monkeypatch.setattr(sweeps, "FITTED_WAYS", ("none", "gamma1 alone"))
+    monkeypatch.setattr(beside, "METHODS", {name: beside.METHODS[name] for name in beside.METHODS if name != "fermi"})
     monkeypatch.setattr(sweeps, "by_budget", lambda among, repeats: gaps(among, 0.1, 0.05).assign(epsilon=1.0))
 
 
@@ -63,6 +64,7 @@ def test_it_prints_tables_and_words_and_writes_them(small, tmp_path, capsys):
         "training.csv",
         "steps.csv",
         "mitigation.csv",
+        "beside.csv",
         "theorem.csv",
         "epsilons.csv",
         "clips.csv",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stratsynth import Categorical, Numeric, Schema
 from stratsynth.errors import UsageError
-from studies.lens import STUDY, cases, experiments, sweeps, theorem
+from studies.lens import STUDY, beside, cases, experiments, sweeps, theorem
 from studies.lens.losses import Linear, Logistic
 from studies.lens.people import People
 from studies.lens.step import Step, decompose
@@ -136,6 +136,21 @@ def test_one_way_is_fitted_at_the_epsilon_that_is_named(case, monkeypatch):
     assert spent == [3.0]
     assert set(found["mitigation"]) == {"none"}
     assert np.isfinite(found["excess"]).all()
+
+
+def test_output_perturbation_is_compared_with_descents_and_with_no_privacy(case, monkeypatch):
+    monkeypatch.setattr(beside, "EPSILONS", (0.5, 10.0))
+    monkeypatch.setattr(beside, "METHODS", {name: beside.METHODS[name] for name in beside.METHODS if name != "fermi"})
+    found = beside.accuracies([case], 2, np.random.default_rng(8))
+    assert len(found) == 2 * (1 + 2 * 2)
+    assert (found["worst"] <= found["accuracy"]).all()
+    lost = beside.lost(found)["lost"][case.name]
+    assert lost["output_perturbation", 10.0] < 0.1
+    assert abs(lost["group_regression", 10.0]) < 0.1
+    plain = found[found["method"] == beside.PLAIN]
+    mine = found[(found["method"] == "output_perturbation") & (found["epsilon"] == 0.5)]
+    assert lost["output_perturbation", 0.5] == pytest.approx(plain["accuracy"].mean() - mine["accuracy"].mean())
+    assert "in the mean case against a model without privacy" in beside.words(found)
 
 
 SCHEMA = Schema(

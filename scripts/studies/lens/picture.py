@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.tables import FEW
 from stratsynth.report.drawing import new_figure, save
-from studies.lens.sweeps import by_way, gaps_over
+from studies.lens.sweeps import gaps_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,16 +104,17 @@ def swept(epsilons: pd.DataFrame, clips: pd.DataFrame, ratios: pd.DataFrame, bud
         (gaps_over(clips, "clip")["excess"], "clip C, a private training"),
         (gaps_over(ratios, "ratio")["excess"], "size of the smaller group in the larger's"),
         (
-            by_way(budgets)["gap"].xs("none", level="mitigation").reorder_levels([1, 2, 0]),
+            budgets["gap"].xs("none", level="mitigation").reorder_levels([1, 2, 0]),
             "epsilon, fair_sgd unmitigated",
         ),
     )
     worlds = list(dict.fromkeys(clips["world"]))
     for panel, (gap, title) in zip(panels, drawn, strict=True):
-        for (world, model), line in gap.groupby(level=[0, 1], sort=False):
+        for case, line in gap.groupby(level=[0, 1], sort=False):
+            world, model = cast("tuple[str, str]", case)
             places = line.index.get_level_values(2)
             style = {"color": f"C{worlds.index(world)}", "linestyle": "-" if model == "logistic" else "--"}
-            label = str(world) if model == "logistic" else None
+            label = world if model == "logistic" else None
             panel.plot(places, line, marker="o", markersize=3, linewidth=0.9, label=label, **style)
         panel.set(xlabel=title, ylabel="gap of excessive risk", xscale="log", yscale="log")
         panel.set_xticks(places, [f"{place:g}" for place in places])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from studies.harness import Found
-from studies.lens import cases, experiments, picture, sweeps, theorem
+from studies.lens import beside, cases, experiments, picture, sweeps, theorem
 from studies.lens.claims import gaps, last_of, words
 
 if TYPE_CHECKING:
@@ -49,18 +49,27 @@ def run(
         "clips": sweeps.by_clip(among, runs, rng),
         "ratios": sweeps.by_ratio(among, runs, rng),
         "budgets": sweeps.by_budget(among, repeats),
+        "beside": beside.accuracies(among, repeats, rng),
     }
     text = ["The fairness lens on simulated people, two groups each, and on public data. NOT PRIVATE.", *tables(found)]
     for whom, chosen in (("simulated people", True), ("public data", False)):
         names = [case.name for case in among if case.simulated == chosen]
         part = {name: frame[frame["world"].isin(names)] for name, frame in found.items()}
-        lines = [words(part), *(f"- {line}" for line in (theorem.words(part["theorem"]), *sweeps.words(part)))]
+        lines = [
+            words(part),
+            *(
+                f"- {line}"
+                for line in (beside.words(part["beside"]), theorem.words(part["theorem"]), *sweeps.words(part))
+            ),
+        ]
         text.append(f"In words, on {whom} ({'; '.join(names)}):\n" + "\n".join(lines))
     pictures = {
         "traces": partial(picture.traces, found["output"]),
         "training": partial(picture.parts, found["training"]),
         "mitigation": partial(picture.mitigated, gaps(found["mitigation"])),
-        "sweeps": partial(picture.swept, *(found[name] for name in ("epsilons", "clips", "ratios", "budgets"))),
+        "sweeps": partial(
+            picture.swept, found["epsilons"], found["clips"], found["ratios"], sweeps.by_way(found["budgets"])
+        ),
     }
     return Found("\n\n".join(text), found, pictures)
 
@@ -75,6 +84,9 @@ def tables(found: Mapping[str, pd.DataFrame]) -> list[str]:
         + _table(last_of(found["training"]), columns),
         "fair_sgd: mean excessive risk of everybody and the gap between the groups, with half an interval over fits.\n"
         + gaps(found["mitigation"]).round(4).reset_index().to_string(index=False),
+        "Released at (epsilon, 1e-6) with defaults: accuracy on rows not fitted, its loss against no privacy, and the\n"
+        "accuracy of the group for which it is least.\n"
+        + beside.lost(found["beside"]).round(4).reset_index().to_string(index=False),
         "Gap of excessive risk under output perturbation by epsilon (figure 8).\n"
         + _swept(sweeps.gaps_over(found["epsilons"], "epsilon"), "risk"),
         "Gap of excessive risk at the end of a training, of clipping and of noise, by the clip C (C.2).\n"

@@ -125,7 +125,10 @@ def words(found: dict[str, pd.DataFrame]) -> list[str]:
     )
     falls = [all(b < a for a, b in pairwise(line.sort_index())) for _, line in _lines(output, "risk")]
     parts = {part: _lines(clips, part) for part in ("clipping", "noise")}
-    most = {part: [abs(line).idxmax() for _, line in lines] for part, lines in parts.items()}
+    most = {
+        part: [float(line.index[int(line.abs().to_numpy().argmax())]) for _, line in lines]
+        for part, lines in parts.items()
+    }
     norms = [line.max() / line.min() for _, line in _groups(found["ratios"], "gradient_norm")]
     spans = [(line.min(), line.max()) for _, line in _lines(ratios, "excess")]
     first = (
