@@ -36,6 +36,7 @@ def among(name):
         return [w for w in worlds() if any(w.schema.size(c) == 2 for c in w.schema.names if c not in w.by)]
     if name in {"fair_sgd", "fermi"}:
         remember()
+    if name in {"fair_sgd", "fermi", "output_perturbation"}:
         return [classes_world()]
     return numeric_worlds() if name in NUMBERS else ()
 
