@@ -87,6 +87,12 @@ def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, cap
         ("LEAST_SQUARES", (300, 600)),
         ("TESTS", (200,)),
         ("EPSILONS", (3.0,)),
+        ("DIMENSIONS", (4, 8)),
+        ("DRAWS", 5),
+        ("CLASSES", (3,)),
+        ("CLASS_ROWS", 300),
+        ("LEARNED", (300,)),
+        ("ROUNDS", (3,)),
     ):
         monkeypatch.setattr(reproduce, name, few)
     monkeypatch.setattr(curves, "NUMBER", 100)
@@ -100,6 +106,7 @@ def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, cap
         "times the lower bound",
         "points of error",
         "Tests: with",
+        "DP-oracle-learner",
     ):
         assert words in said
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"curves.png", *(f"{n}.csv" for n in reproduce.TITLES)}
