@@ -33,7 +33,7 @@ class ReductionsClassifier(Classified):
         groups: The declared levels of the sensitive feature; None for one group of everybody.
         constraints: A table of names and bounds as for `Reductions`, one name, or a constraint object of fairlearn.
         versus: As for `Reductions`, and so are all others but the last six. fairlearn's objects
-            compare with everybody.
+            compare with everybody: their bound b allows a gap of 2 b between two groups.
         declared_size: The number of rows if it is public.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.

@@ -127,3 +127,10 @@ def test_the_benchmark_measures_what_it_says(monkeypatch):
     assert ratio.value == pytest.approx(fair / free)
     assert ratio.reached == (ratio.value <= 0.5)
     assert bench._counterexample()[1].reached
+    monkeypatch.setattr(bench, "INNER_STEPS", (2,))
+    trained = [figure.name for figure in bench._trained(simulated(800, 0), 1)]
+    assert trained == [
+        f"simulated people, epsilon 1, 2 gradients a step, {rate} x the rate: {what}"
+        for rate in ("1", "1.9")
+        for what in ("error", "violation")
+    ]
