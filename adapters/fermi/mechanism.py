@@ -20,7 +20,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.fermi.page import caution, gap_in_words, penalty_in_words
 from stratsynth.adapters.fermi.steered import train_to_gap
 from stratsynth.adapters.fermi.task import FermiProblem, task_of
-from stratsynth.adapters.fermi.thresholds import FEWEST, train_with_thresholds
+from stratsynth.adapters.fermi.thresholds import train_with_thresholds
 from stratsynth.adapters.fermi.training import FermiResult, train
 from stratsynth.adapters.networks.blueprint import NAMED, Network
 from stratsynth.adapters.predictors.designed import Designed
@@ -138,13 +138,6 @@ class DPFermi(Mechanism[Designed]):
                 f'{self.name}: gap is steered by sums of decisions, which regressions with protect = "all" have. Leave '
                 "network and protect out, or take a penalty."
             )
-        if self.thresholds and (self.gap is None or self.criterion != "parity"):
-            raise UsageError(
-                f'{self.name}: thresholds go with a gap and criterion = "parity": equalized odds take decisions by '
-                "chance too."
-            )
-        if self.thresholds and self.iterations is not None and self.iterations < FEWEST:
-            raise UsageError(f"{self.name}: thresholds take at least {FEWEST} steps: iterations = 100.")
         check_target(self, self.groups)
         check_interactions(self)
         self._check_network()

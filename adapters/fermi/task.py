@@ -225,9 +225,17 @@ MOST_COLUMNS = 2
 """Most columns of groups with thresholds: a design has products of two columns."""
 
 
+FEWEST = 3
+"""Fewest steps with thresholds: one that moves, one that tries a threshold, one that measures."""
+
+
 def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
     """Return settings whose features are also the groups' columns and, of two, their products; refuse others."""
     who, schema, groups = f"{settings.name}: thresholds", public.schema, tuple(settings.groups)
+    if settings.gap is None or settings.criterion != "parity":
+        raise Unsupported(f'{who} go with a gap and criterion = "parity": equalized odds take decisions by chance too.')
+    if settings.iterations is not None and settings.iterations < FEWEST:
+        raise Unsupported(f"{who} take at least {FEWEST} steps: iterations = 100.")
     if len(groups) > MOST_COLUMNS or any(isinstance(schema.column(name), Numeric) for name in groups):
         raise Unsupported(f"{who} are for groups of one or two categorical columns: merge others into one.")
     features = settings.features or [name for name in schema.names if name != settings.target]

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 TRYING = 0.2
 """Part of the steps that count decisions at a threshold each."""
-FEWEST = 3
-"""Fewest steps: one that moves, one that tries a threshold, one that measures."""
 RATES = 401
 """Number of rates of positive decisions, from 0 to 1, among which each group's is chosen."""
 BEYOND = 5.0

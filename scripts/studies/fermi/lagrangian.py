@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.accounting.budget import Allotment, Currency
-from stratsynth.adapters.fermi.task import FermiProblem
-from stratsynth.adapters.fermi.training import CellCounts
-from stratsynth.adapters.predictors.descent import Descent
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run
@@ -70,32 +67,36 @@ def dual_fits(
     return [task.model(theta, {}) for theta in thetas]
 
 
-def _program(task: FermiProblem, allot: Allotment, steps_up: Floats) -> Program[Floats]:
-    """Program that returns the coefficients of a model for each step of the multipliers."""
-    settings, models, steps = task.settings, len(steps_up), task.descent.steps
+def _program(task: Any, allot: Allotment, steps_up: Floats) -> Program[Floats]:
+    """Program that returns the coefficients of a model for each step of the multipliers.
+
+    The first steps count the groups, and minimise the loss alone.
+    """
+    settings, pace, models = task.settings, task.descent, len(steps_up)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
-    tail = max(1, round(steps * settings.tail))
-    counts = CellCounts(task, task.sampling, np.zeros((models, task.cells)))
-    descents = [
-        Descent(task.region, task.descent.rate, task.descent.momentum, steps, tail, np.zeros(task.shape))
-        for _ in range(models)
-    ]
-    wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
-    multipliers = np.zeros((models, task.true_classes, task.groups))
+    wait = max(1, round(settings.warm_up * pace.steps))
+    first = pace.steps - max(1, round(settings.tail * pace.steps))  # the mean of the steps after it is the model
+    theta, direction, found = (np.zeros((models, *task.shape)) for _ in range(3))
+    cells = (models, task.true_classes, task.groups)
+    counted, multipliers = np.zeros(cells), np.zeros(cells)
     slopes = np.zeros((models, *task.schema.shape(task.by), task.classes))
-    for step in range(steps):
-        theta = np.array([one.theta for one in descents])
+    for step in range(pace.steps):
         answer: Sequence[NoisySum] = yield from total(
             task.query(theta, slopes), noise=allot.noise, rate=allot.rate, weights=weights
         )
+        sums = np.array([one.values.reshape(task.groups, task.true_classes, 2) for one in answer[1::2]])
+        sums = np.moveaxis(sums, 1, 2)
         if step < wait:
-            counts.add(answer[1::2])
+            counted += sums.sum(axis=-1) / wait
         else:
-            sums = np.array([one.values.reshape(task.groups, task.true_classes, 2)[..., 1].T for one in answer[1::2]])
-            multipliers, slopes[..., 1] = _dual(counts.records, multipliers, sums, steps_up, slopes.shape[:-1])
-        for descent, one, records in zip(descents, answer[::2], counts.batch, strict=True):
-            descent.step((one.values / records).reshape(task.shape))
-    return np.array([one.result for one in descents])
+            # a size is at least a thousandth of everybody's, as it stands in denominators
+            sizes = np.maximum(counted, counted.sum(axis=(1, 2), keepdims=True) / 1000)
+            multipliers, slopes[..., 1] = _dual(sizes, multipliers, sums[..., 1], steps_up, slopes.shape[:-1])
+        gradient = np.array([one.values.reshape(task.shape) for one in answer[::2]]) / (task.records * task.sampling)
+        direction = pace.momentum * direction + gradient
+        theta = np.clip(theta - pace.rate * direction, -settings.radius, settings.radius)
+        found += theta / (pace.steps - first) * (step >= first)
+    return found
 
 
 def _dual(
