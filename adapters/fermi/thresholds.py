@@ -152,8 +152,7 @@ def shift(task: FermiProblem, by: Floats) -> Floats:
     columns = task.settings.groups
     groups = [{f"{c}={one.levels[c][0]}" for c in columns} for one in crossing(task.schema, columns)]
     active = np.array([[_holds(name, group) for name in task.names] for group in groups], np.float64)
-    found: Floats = np.linalg.lstsq(active, by, rcond=None)[0]
-    return found
+    return np.asarray(np.linalg.lstsq(active, by, rcond=None)[0], np.float64)
 
 
 def _holds(name: str, group: set[str]) -> bool:

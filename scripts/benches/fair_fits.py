@@ -33,6 +33,7 @@ ROUNDS = 20
 """Largest number of rounds of fairlearn's ExponentiatedGradient."""
 METHODS: Mapping[str, Mapping[str, Any]] = {
     "fermi, no penalty": {"name": "fermi", "penalty": 0.0},
+    "fermi, no penalty, group left out": {"name": "fermi", "penalty": 0.0, "blind": True},
     "fermi, gap .05": {"name": "fermi", "gap": 0.05, "blind": True},
     "fermi, gap .1": {"name": "fermi", "gap": 0.1, "blind": True},
     "fermi, gap .05 by thresholds": {"name": "fermi", "gap": 0.05, "thresholds": True},
@@ -45,11 +46,15 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "fair_sgd, surrogate": {"name": "fair_sgd", "mitigation": "surrogate"},
     "reductions, parity .05": {"name": "reductions", "constraints": {"demographic_parity": 0.05}, "blind": True},
     "reductions, parity .1": {"name": "reductions", "constraints": {"demographic_parity": 0.1}, "blind": True},
+    "reductions, parity .05, group a feature": {"name": "reductions", "constraints": {"demographic_parity": 0.05}},
     "group_regression": {"name": "group_regression", "model": "logistic"},
     "fairlearn, parity .05, not private": {"bound": 0.05},
     "fairlearn, parity .1, not private": {"bound": 0.1},
 }
-"""Methods beside logistic regression without privacy. Those with `blind` have no group among the features."""
+"""Methods beside logistic regression without privacy, which has the group among its features, as fairlearn has.
+
+Those with `blind` have not.
+"""
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ def _private(
 ) -> Scored:
     own = {key: value for key, value in settings.items() if key not in ("name", "blind")}
     features = [f for f in problem.features if f != problem.group or "blind" not in settings]
-    groups = {"groups": [problem.group]} if {"blind", "gap", "mitigation"} & settings.keys() else {}
+    groups = {"groups": [problem.group]} if {"blind", "gap", "mitigation", "constraints"} & settings.keys() else {}
     how = make(settings["name"], {"target": problem.target, "features": features, **groups, **own})
     table = ss.open_table(train, schema=problem.schema, declared_size=len(train))
     began = time.process_time()

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 SEVERAL = (
     PLAIN,
     "fermi, gap .05",
+    "fermi, gap .05, group a feature",
     "fermi, gap .05 by thresholds",
     "reductions, parity .05",
+    "reductions, parity .05, group a feature",
     "fairlearn, parity .05, not private",
 )
 """Methods that several groups are measured with."""

@@ -82,7 +82,7 @@ def _program(task: Any, allot: Allotment, steps_up: Floats) -> Program[Floats]:
     slopes = np.zeros((models, *task.schema.shape(task.by), task.classes))
     for step in range(pace.steps):
         answer: Sequence[NoisySum] = yield from total(
-            task.query(theta, slopes), noise=allot.noise, rate=allot.rate, weights=weights
+            task.query(theta, slopes), noise=allot.noise, rate=task.sampling, weights=weights
         )
         sums = np.array([one.values.reshape(task.groups, task.true_classes, 2) for one in answer[1::2]])
         sums = np.moveaxis(sums, 1, 2)

@@ -248,20 +248,18 @@ def words(frame: pd.DataFrame) -> str:
     said = []
     for beside in frame["method"].unique():
         if beside != METHOD:
-            said += [
-                _beside(beside, epsilon, part) for epsilon, part in against_baseline(frame, beside).groupby("epsilon")
-            ]
+            said += [_beside(beside, part) for _, part in against_baseline(frame, beside).groupby("epsilon")]
     return "\n".join(["What this run says, post-processing being told the sensitive attribute of everybody:", *said])
 
 
-def _beside(beside: str, epsilon: float, part: pd.DataFrame) -> str:
-    """A sentence on `fermi`'s errors at one epsilon and those of another method at its violations."""
+def _beside(beside: str, part: pd.DataFrame) -> str:
+    """A sentence on `fermi`'s errors at the epsilon of `part` and those of another method at its violations."""
     reached = part[part["reached"]]
     more = reached["error"] - reached["baseline"]
     worse, beyond = reached[more > ALIKE], len(part) - len(reached)
     line = (
-        f"- epsilon {epsilon:g}: at the same violation, fermi's error is below that of {beside} by more than "
-        f"{ALIKE:g} at {int((more < -ALIKE).sum())} of {len(reached)} penalties, above it at {len(worse)}"
+        f"- epsilon {part['epsilon'].iloc[0]:g}: at the same violation, fermi's error is below that of {beside} by more "
+        f"than {ALIKE:g} at {int((more < -ALIKE).sum())} of {len(reached)} penalties, above it at {len(worse)}"
     )
     line += f" (lambda {', '.join(f'{p:g}' for p in worse['penalty'])})" if len(worse) else ""
     line += f"; {beyond} more have a smaller violation than any setting of {beside}" if beyond else ""
