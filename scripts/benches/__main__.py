@@ -43,6 +43,7 @@ ONLY = {
     "strata": ("independent", "pooled", "aim", "mst"),
     "prior": ("borrowed",),
     "census": ("numbers",),
+    "fair": ("more",),
 }
 """The parts that can be measured alone."""
 
@@ -66,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
         "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
         "prior: `borrowed`, for other constants of what groups borrow from the others; census: `numbers`, for the "
-        "errors of incomes, with or without --acs",
+        "errors of incomes, with or without --acs; fair: `more`, several groups and three classes",
     )
     parser.add_argument(
         "--base",
@@ -93,8 +94,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
-        "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
+        "--out",
+        metavar="FOLDER",
+        help="answers, fair: keep the results of fits here, to go on with after an interruption; fair draws them too",
     )
+    parser.add_argument("--quick", action="store_true", help="fair: epsilon 1 alone, about ten minutes with 3 seeds")
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument(
         "--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people; fair: of a file's"
@@ -154,6 +158,8 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
     module = import_module(f"benches.{only or name if name in {'predict', 'prior', 'census'} else name}")
+    if name == "fair" and only:
+        module = import_module("benches.fair_more")
     usual = {"answers": 1_000, "design": 1_000, "intervals": 300}
     seeds = arguments.seeds if arguments.seeds is not None else usual.get(name, 5)
     epsilons = {"epsilons": arguments.epsilons} if arguments.epsilons else {}
@@ -201,11 +207,13 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "seeds": seeds,
             **epsilons,
         },
-        "fair": {
+        "fair": {"seeds": arguments.seeds or 3, "adult": arguments.adult, "acs": arguments.acs}
+        if only
+        else {
             "seeds": arguments.seeds or 3,
             "rows": arguments.rows,
-            **{key: getattr(arguments, key) for key in ("adult", "law", "acs")},
-            **epsilons,
+            **{key: getattr(arguments, key) for key in ("adult", "law", "acs", "out")},
+            **({"epsilons": (1.0,)} if arguments.quick else epsilons),
         },
         "predict": {
             "seeds": seeds,

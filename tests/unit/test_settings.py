@@ -148,6 +148,7 @@ SETTINGS = {
         "region": box,
         "iterations": partial(check_integer, least=1, most=100_000, optional=True),
         "gap": partial(number, least=0, most=1, optional=True),
+        "thresholds": flag,
         "penalty": partial(number, least=0, most=1000, optional=True),
         "batch": partial(number, least=1, most=1e12, optional=True),
         "sampling": sampling,

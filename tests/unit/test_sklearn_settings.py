@@ -34,7 +34,7 @@ OWN = {"groups", "image", "loss_bounds", "constraints"}
 LEFT_OUT = {
     GroupRegression: "model hidden group_weights sharpness multiplier sizes sizes_citation count_share loss_clip "
     "region reference interactions",
-    DPFermi: "sizes sizes_citation region adversary_radius reference interactions",
+    DPFermi: "thresholds sizes sizes_citation region adversary_radius reference interactions",
     FairSGD: "region reference interactions",
     OutputPerturbation: "model reference interactions",
     Reductions: "spread start_steps start_share loss_share floor sizes sizes_citation count_share least rate momentum "
