@@ -20,6 +20,14 @@ class Amount:
         """Return the amount times a number, `share`."""
         return replace(self, value=self.value * share)
 
+    def over(self, number: int) -> Amount:
+        """Return the amount of each of `number` equal parts."""
+        return replace(self, value=self.value / number)
+
+    def less(self, paid: Amount) -> Amount:
+        """Return what is left of the amount after another, `paid`."""
+        return replace(self, value=self.value - paid.value)
+
     def sums(self, query: Confusions | GroupLosses) -> Program[tuple[NoisySum, ...]]:
         """Program that asks a query's sums at this price, and returns a NoisySum a block; Laplace noise if pure."""
         if self.pure:

@@ -68,7 +68,7 @@ def counted(task: ReductionsProblem, thetas: Floats, pay: Amount) -> Program[tup
     """
     measures = task.settings.measures
     # one question for counts and one for each measure of losses, at equal prices and so of one noise
-    each = pay.times(1 / (1 + len(measures)))
+    each = pay.over(1 + len(measures))
     answer = yield from each.sums(task.confusions(thetas, pure=pay.pure))
     found = [np.array([part.values for part in answer])]
     for measure in measures:
@@ -85,7 +85,7 @@ def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) 
     """
     s = task.settings
     oracle, start, left = yield from _oracle(task, sizes, goal, pay)
-    each = left.times((1 - 1e-12) / s.iterations)
+    each = left.over(s.iterations).times(1 - 1e-12)
     thetas, tables, sigma = list[Any](), list[Any](), 0.0
     # the first gradient is taken at the counts of a classifier that is always right
     mean, theta, weights = sizes.right, start, np.zeros(0)
@@ -132,9 +132,9 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Pr
     s, zero = task.settings, np.zeros(task.coefficients)
     # without constraints the costs are those of the objective alone
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
-    paid = pay.times(s.start_share * (1 - 1e-12))
-    theta = yield from DescentOracle(s.start_steps).solve(task, sizes, w, zero, paid)
-    return theta, pay.times(1 - s.start_share)
+    paid = pay.times(s.start_share)
+    theta = yield from DescentOracle(s.start_steps).solve(task, sizes, w, zero, paid.times(1 - 1e-12))
+    return theta, pay.less(paid)
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:

@@ -155,7 +155,7 @@ def _dearer(weights: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
     """
     levels = weights.shape[2]
     right = np.diagonal(weights, axis1=1, axis2=2)
-    extra = (weights.sum(axis=2) - right) / (levels - 1) - right
+    extra = np.where(np.eye(levels, dtype=bool), 0.0, weights).sum(axis=2) / (levels - 1) - right
     return (np.abs(extra), extra < 0) if levels == 2 else (np.maximum(extra, 0.0), None)
 
 

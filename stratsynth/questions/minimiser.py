@@ -82,8 +82,10 @@ class Minimiser(Question):
             raise MechanismError(f"minimiser: logistic needs a target of two levels; {self.target} has not.")
         if len(self.design.names(schema)) > MOST_FEATURES:
             raise Unsupported(f"minimiser: more than {MOST_FEATURES:,} features; name fewer columns.")
-        if not 2**-20 < self.strength / self.clip**2 < 1e30 or self.scale(schema, Neighbours.REPLACE) > WIDEST:
-            raise MechanismError("minimiser: its strength, clip or rho is out of all proportion.")
+        if not 2**-10 < self.strength / self.clip**2 < 1e30 or self.scale(schema, Neighbours.REPLACE) > WIDEST:
+            raise MechanismError(
+                "minimiser: rho is too small, or the strength not above a 1,024th of the squared clip."
+            )
 
     @property
     def step(self) -> float:
@@ -139,9 +141,7 @@ class Minimiser(Question):
         """Return a float at a Setting: total variation of sampled and stated noise, over all coefficients."""
         return self.size(at.schema) * gaussian.tv_error(self.scale(at.schema, at.neighbours))
 
-    def simulate(
-        self, at: Setting, path: StratumPath, rows: float, rng: Generator
-    ) -> tuple[tuple[NoisySum, ...], Seen]:
+    def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[Any, Seen]:
         """Return (coefficients of 0 with noise of `rng`; a plan's `Seen` at `path`)."""
         noise = rng.normal(0, self.scale(at.schema, at.neighbours), self.size(at.schema))
         return self._noisy(at, np.rint(noise).astype(np.int64)), Seen(path, "minimiser", cells=len(noise))
