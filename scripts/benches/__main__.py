@@ -101,7 +101,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fair: epsilon 1 alone, about ten minutes with 3 seeds")
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument(
-        "--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people; fair: of a file's"
+        "--rows",
+        type=int,
+        metavar="N",
+        help="pooled, prior: the number of simulated people; fair: most rows of a data set",
     )
     parser.add_argument(
         "--sizes",

@@ -172,6 +172,7 @@ def test_the_reproduction_prints_tables_and_words(tmp_path, monkeypatch):
     assert "equation 10" in text
     assert "equation 11" in text
     assert text.count("What this run says") == 2
+    assert "correlated: 1,200 rows; Y is predicted; groups of S: " in text
     assert "lambda 8: from epsilon 0.5 to 1 the error goes from" in text
     for other in ("Lagrangian dual", "fermi, gap", "fair_sgd", "reductions"):
         assert f"below that of {other} by more than" in text

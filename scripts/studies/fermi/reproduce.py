@@ -95,6 +95,7 @@ def reproduce(among: Sequence[Problem], *, seeds: int = 10, iterations: int = 10
 
     frames, text = [], [f"Private fair classification: {seeds} fits of each setting, at true budgets, delta {DELTA:g}."]
     for problem in among:
+        text.append(described(problem))
         for criterion in CRITERIA:
             frame = curve(problem, criterion, EPSILONS, seeds=seeds, iterations=iterations, beside=True)
             frames.append(frame)
@@ -108,6 +109,14 @@ def reproduce(among: Sequence[Problem], *, seeds: int = 10, iterations: int = 10
         for (label, kind), frame in everything.groupby(["problem", "criterion"], sort=False)
     }
     return Found("\n\n".join([*text, claims()]), {"fermi": everything}, pictures)
+
+
+def described(problem: Problem) -> str:
+    """A sentence on the rows of a problem, its target and the groups that are compared."""
+    shares = problem.frame[problem.group].value_counts(normalize=True)
+    groups = ", ".join(f"{level} ({100 * share:.0f} %)" for level, share in shares.items())
+    rows = f"{problem.name}: {len(problem.frame):,} rows"
+    return f"{rows}; {problem.target} is predicted; groups of {problem.group}: {groups}."
 
 
 def papers_noise(epsilon: float) -> tuple[float, float]:
@@ -257,9 +266,10 @@ def _beside(beside: str, part: pd.DataFrame) -> str:
     reached = part[part["reached"]]
     more = reached["error"] - reached["baseline"]
     worse, beyond = reached[more > ALIKE], len(part) - len(reached)
+    epsilon = float(part["epsilon"].iloc[0])
     line = (
-        f"- epsilon {part['epsilon'].iloc[0]:g}: at the same violation, fermi's error is below that of {beside} by more "
-        f"than {ALIKE:g} at {int((more < -ALIKE).sum())} of {len(reached)} penalties, above it at {len(worse)}"
+        f"- epsilon {epsilon:g}: at the same violation, fermi's error is below that of {beside} by more than "
+        f"{ALIKE:g} at {int((more < -ALIKE).sum())} of {len(reached)} penalties, above it at {len(worse)}"
     )
     line += f" (lambda {', '.join(f'{p:g}' for p in worse['penalty'])})" if len(worse) else ""
     line += f"; {beyond} more have a smaller violation than any setting of {beside}" if beyond else ""
