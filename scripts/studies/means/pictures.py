@@ -73,6 +73,10 @@ def laplace_picture(frame: pd.DataFrame, path: Path) -> None:
             axis.plot(ks, ratio.to_numpy(), "o-", label="equal groups" if alpha == float("inf") else f"alpha {alpha:g}")
         axis.plot(ks, [k**0.5 for k in ks], "--", color="0.45", label="root of k")
         axis.set(xscale="log", yscale="log", xlabel="groups", title=f"Laplace means, R = {radius:g}")
+        axis.set_xticks(ks, [f"{k:g}" for k in ks])
+        axis.xaxis.set_minor_formatter("")
+        for formatted in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+            formatted("{x:g}")
     axes[0][0].set_ylabel("error, stratified over fresh")
     axes[0][0].legend(fontsize=8)
     save(figure, path)

@@ -1,8 +1,9 @@
 """One experiment of paper 000: the methods side by side at the same true budget, on the same people.
 
 A method is a mode (`DPSE`: budgets by stage 1's residual errors; `DPNoSE`: alike), an accounting, and a weighting of
-the groups (`pooled`: 1/n a record; `balanced`: 1/(K n_k)). DPSE spends a part tau of rho on stage 1, whose precursor
-stage 2 starts from.
+the groups (`pooled`: 1/n a record; `balanced`: 1/(K n_k)). DPSE spends a part tau of rho on stage 1. All descend from
+0, so that no start differs (the mechanism starts from stage 1's coefficients): clipped gradients of opposite groups
+cancel over wide regions, in which a descent ends where it began.
 """
 
 from __future__ import annotations
@@ -86,9 +87,9 @@ def way(trial: Trial, method: tuple[str, str, str], runs: int, rng: Generator) -
     people, rho = trial.train, trial.rho
     groups, sizes = len(people.ends), people.sizes
     slopes = sizes / sizes.sum() if weighting == "pooled" else np.full(groups, 1 / groups)
-    shares, start = np.full((1, groups), 1 / groups), None
+    shares = np.full((1, groups), 1 / groups)
     if mode == "DPSE":
-        shares, start = errors(people, trial.first * rho, accounting, runs, rng)
+        shares, _ = errors(people, trial.first * rho, accounting, runs, rng)
         rho = rho * (1 - trial.first)
     each = rho / trial.steps.number
     gradient = each if trial.bound is None else each / 2
@@ -96,8 +97,8 @@ def way(trial: Trial, method: tuple[str, str, str], runs: int, rng: Generator) -
     if trial.bound is not None:
         losses = trial.bound.clip / np.sqrt(2 * _parts(accounting, each / 2, shares))
     if accounting == "combined":
-        return Way(slopes, None, gradient, losses, start)
-    return Way(slopes, trial.steps.clip / np.sqrt(2 * _parts(accounting, gradient, shares)), gradient, losses, start)
+        return Way(slopes, None, gradient, losses)
+    return Way(slopes, trial.steps.clip / np.sqrt(2 * _parts(accounting, gradient, shares)), gradient, losses)
 
 
 def _parts(accounting: str, rho: float, shares: Floats) -> Floats:
