@@ -1,7 +1,7 @@
 """Independent columns: noisy one-way marginals and nothing else. The example of a whole adapter.
 
-Every column is counted once, with an equal share of the budget; rows are drawn column by column. Each column's
-distribution is preserved, dependence between columns is not.
+Every column is counted once, with an equal share of the budget; counts of columns with much noise are replaced by their
+posterior means. Rows are drawn column by column. Each column's distribution is preserved, dependence is not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stratsynth.adapters.shared.denoised import denoised
 from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.tilted import tilted_to
@@ -53,7 +54,8 @@ class Independent(Mechanism[TableModel]):
         Of a prior, rows reweighted.
         """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
-        own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
+        total = records(tables, public.size)
+        own = Product.of(public.schema, columns_by(public, tables, total), total)
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
@@ -77,16 +79,16 @@ class Product(TableModel):
     probabilities: Mapping[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Return the model in a schema of one-column noisy `tables`: negative counts become 0.
+    def of(cls, schema: Schema, tables: Sequence[NoisyTable], total: float | None = None) -> Product:
+        """Return the model in a schema of one-column noisy `tables` of `total` records, without noise where it is much.
 
-        Without a positive count the distribution is uniform.
+        Without a total it is estimated from the tables.
         """
+        total = records(tables, None) if total is None else total
         probabilities = {}
         for table in tables:
-            weight = np.maximum(table.values, 0).astype(np.float64)
-            total = weight.sum()
-            probabilities[table.clique[0]] = weight / total if total > 0 else np.full(weight.size, 1 / weight.size)
+            counts = denoised(table, total)
+            probabilities[table.clique[0]] = counts / counts.sum()
         return cls(schema, probabilities)
 
     def mass(self, where: Where) -> float:
@@ -136,7 +138,10 @@ class Product(TableModel):
             counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
             return NoisyTable((name,), np.rint(counted).astype(np.int64), sigma)
 
-        return [Product.of(self.schema, [noisy(clique[0], sigma) for clique, sigma in tables]) for _ in range(times)]
+        total = max(rows, 1.0)
+        return [
+            Product.of(self.schema, [noisy(clique[0], sigma) for clique, sigma in tables], total) for _ in range(times)
+        ]
 
     @classmethod
     def redrawn_mixed(
