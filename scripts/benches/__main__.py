@@ -88,7 +88,8 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, frames, census --only "
-        "numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two 1",
+        "numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two "
+        "1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
