@@ -32,7 +32,7 @@ SURER = 16.0
 def redrawn(
     model: Graphical, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models, each fitted to `rows` x the model's own tables of columns in `tables`, plus noise by `rng`.
+    """Return `times` models, each fitted to `rows` x its own tables of columns in `tables`, plus noise by `rng`.
 
     Tables outside the model's cliques are left out; see `TableModel.redrawn`.
     """
