@@ -1,8 +1,8 @@
 """Several synthetic tables whose differences carry the noise's uncertainty: models of redrawn measurements.
 
 Offered for mechanisms whose measured tables are known in advance and that were checked for coverage, as their class
-declares (`samples_hold`), alone or in strata: `fixed` by `scripts/bench answers --only samples`; `independent` by shares of
-single columns, which hold where noise is small against a share, and less often where it is as large.
+declares (`samples_hold`), alone or in strata: `fixed` by `scripts/bench answers --only samples`; `independent` by
+shares of one column, which hold where noise is small against a share, and less often where it is as large.
 Where public shares conditioned one model of all records, that model is fitted again; the spread is tested against that
 of other fits, and coverage was not measured. Where tables were chosen by noisy answers, other noise would have chosen
 others, which tables drawn from one choice do not show.
