@@ -31,6 +31,7 @@ NAMES = (
     "first",
     "design",
     "ordered",
+    "small",
     "fair",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
@@ -83,14 +84,16 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, ordered, census --only numbers, predict --only linear: instead of the usual",
+        help="pooled, prior, frames, fair, ordered, small, census --only numbers, predict --only linear: instead of the "
+        "usual",
     )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, ordered, fair, answers, intervals, design, frames, census --only numbers: "
-        "repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two 1",
+        help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, frames, census --only "
+        "numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two "
+        "1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -118,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'; fair")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV); fair")
     parser.add_argument(
-        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered: CSV or Parquet besides"
+        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered, small: CSV or Parquet besides"
     )
     parser.add_argument(
         "--millions",
@@ -204,6 +207,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
         "design": {"seeds": seeds},
+        "small": {"tables": arguments.tables, "seeds": seeds, **epsilons},
         "ordered": {
             "tables": arguments.tables,
             "base": arguments.base,
