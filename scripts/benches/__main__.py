@@ -84,8 +84,8 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, ordered, small, census --only numbers, predict --only linear: instead of the "
-        "usual",
+        help="pooled, prior, frames, fair, ordered, small, census --only numbers, predict --only linear: instead of "
+        "the usual",
     )
     parser.add_argument(
         "--seeds",
