@@ -22,7 +22,7 @@ from stratsynth.verifying.verdict import Notes
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
 
-KNOWN = {"counts", "choose", "total", "raw", FIRST}
+KNOWN = {"counts", "choose", "total", "minimiser", "raw", FIRST}
 """Kinds of questions whose price follows from the charge."""
 Kind = tuple[str, float]
 """Stratum's label, and standard deviation of the noise of a table or sum in it."""
@@ -56,7 +56,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
     if not wrong and any(charge.kind in KNOWN - {"raw"} for charge in charges):
         notes.checked.append(
             "Each charge pays for its noise: Gaussian noise at rho = D^2 / (2 sigma^2), Laplace noise at epsilon = D / "
-            "scale, a choice at rho = epsilon^2 / 8; D is the sensitivity."
+            "scale, a choice at rho = epsilon^2 / 8, or in pure epsilon at that; D is the sensitivity."
         )
     if not any(charge.kind in {"counts", "total"} for _, charge, _ in wrong):
         _measurements(charges, paths, folder, notes, strict=not strange)
@@ -84,7 +84,7 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
         return _usable(charge, moved, rows * stated.weight)
     if charge.currency == Currency.SAMPLED:
         return "" if charge.amount == 1 else "a step on samples counts as one"
-    if charge.kind == "total":
+    if charge.kind in {"total", "minimiser"}:
         return _gaussian(charge, moved) if charge.currency == Currency.ZCDP else _laplace(charge, moved)
     return ""
 
@@ -123,7 +123,9 @@ def _laplace(charge: Charge, moved: float) -> str:
 
 
 def _choice(charge: Charge) -> str:
-    """Return words if the charge for a choice is below epsilon^2 / 8, its zCDP, or names no epsilon; else ""."""
+    """Return words if a choice's charge in zCDP is below epsilon^2 / 8, or names no epsilon; else "", also if pure."""
+    if charge.currency == Currency.PURE:
+        return ""  # its epsilon is its price
     epsilon: Any = charge.details.get("epsilon")
     return _below(charge, epsilon**2 / 8) if _positive(epsilon) else _SILENT
 
