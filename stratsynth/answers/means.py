@@ -237,7 +237,7 @@ class _Ways:
 
 
 def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Interaction] | None:
-    """Return (centre, measured sums of the column `name` in a release's tables); None without any.
+    """Return (centre, `Interaction` of measured sums of the column `name` in a release's tables); None without any.
 
     The sums are a copy for each stratum and one for all; both are in units of `unit`. Of sums about several centres,
     those about the most frequent one.

@@ -105,7 +105,7 @@ def variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -
 def correlations(
     between: Floats, together: Floats, noise: tuple[Floats, Floats], sampling: tuple[Floats, Floats]
 ) -> intervals.ErrorCorrelations:
-    """Return correlations of two estimates' errors, of noise and of noise and sampling, in each cell.
+    """Return `ErrorCorrelations`, by cell, of two estimates' errors: of noise, and of noise and sampling.
 
     Args:
         between: Covariances of their noise.

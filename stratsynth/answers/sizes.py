@@ -59,7 +59,7 @@ def size_estimates(
     variances: NDArray[np.float64],
     pooled: tuple[float, float] | None,
 ) -> SizeEstimates | None:
-    """Return the least-squares sizes of disjoint groups that together hold everybody; None if the total is unknown.
+    """Return `SizeEstimates`, least squares, of disjoint groups that together hold everybody; None without a total.
 
     Args:
         labels: The label of each group.
@@ -93,7 +93,7 @@ def size_estimates(
 def measured_sizes(
     schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
 ) -> SizeEstimates | None:
-    """Return the sizes that a release's tables give, those of `Release.query`; None where they give no total.
+    """Return the `SizeEstimates` of a release's tables, those of `Release.query`; None where they give no total.
 
     Args:
         schema: All columns of the release.

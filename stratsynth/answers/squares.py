@@ -350,8 +350,8 @@ class Squares:
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
         """Return (interaction of `columns` in each stratum's tables (strata, entries); noise variances by stratum).
 
-        Noise variances by stratum. Tables are averaged by inverse variance; the variance is infinite, and the entries
-        0, for a stratum without a table.
+        Tables are averaged by inverse variance; the variance is infinite, and the entries 0, for a stratum without a
+        table.
         """
         cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
         total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))

@@ -82,7 +82,7 @@ class PublishedTable:
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
-    """Return (a published table as shares in a schema's levels, by renaming and recoding `rules`; a dict on it).
+    """Return (`Known`, a published table as shares in a schema's levels, by renaming, recoding `rules`; a dict on it).
 
     The dict is its entry in the certificate.
 

@@ -189,7 +189,7 @@ def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | Non
 
 
 def _restated(release: Release, section: Mapping[str, Any]) -> CertificateRecord:
-    """Return a release's certificate record with the entry `section` as its benchmark, and notices to match."""
+    """Return a release's `CertificateRecord` with the entry `section` as its benchmark, and notices to match."""
     before = release.certificate
     compared = [{k: v for k, v in one.items() if k != "rows"} for one in before.get("declared_and_measured", ())]
     more = {"declared_and_measured": compared} if compared else {}

@@ -109,7 +109,7 @@ def certificate(
     usable: NoisyTable | None = None,
     exact: bool = False,
 ) -> CertificateRecord:
-    """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
+    """Return the `CertificateRecord` of a fit, a mapping of JSON values; its `charges` are all that were made.
 
     In the paths of charges the levels of a merge are joined by `|`; `strata.merged` has its name in other files.
 

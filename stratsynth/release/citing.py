@@ -70,9 +70,9 @@ def _release(certificate: Certificate) -> Iterator[Reference]:
 
 
 def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield bibliography entries of the paper of a mechanism: the one that its `words` name, if any.
+    """Yield a `Reference` for the paper of a mechanism, the one that its `words` name, if any.
 
-    Then that of the mechanism named `base` in its settings.
+    Then that of the mechanism named `base` in its `settings`, a mapping.
     """
     if words.paper:
         yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))

@@ -118,7 +118,7 @@ class DeclaredFigures:
 
     @classmethod
     def of(cls, prepared: Prepared, margin: float, *, laplace: bool) -> DeclaredFigures:
-        """Return the declared size and shares of a prepared fit; `margin` is relative, `laplace` True for heavy tails.
+        """Return the `DeclaredFigures` of a prepared fit; `margin` is relative, `laplace` True for heavy tails.
 
         Private weights declare no shares.
         """
@@ -131,14 +131,14 @@ class DeclaredFigures:
 
     @classmethod
     def stated_in(cls, certificate: Certificate, stated: AgreementStated) -> DeclaredFigures:
-        """Return the declared figures that a certificate compares; `stated` is its entry `agreement`, with a margin."""
+        """Return the `DeclaredFigures` that a certificate compares; `stated`, its entry `agreement`, has a margin."""
         found = certificate.declared_and_measured
         size = next((c.declared for c in found if c.what == DECLARED_SIZE), None)
         shares = {c.stratum: c.share for c in found if c.what == SHARE and c.share is not None}
         return cls(size, shares, stated.margin, is_laplace(certificate), stated.records)
 
     def test(self, sizes: SizeEstimates) -> EquivalenceTest:
-        """Return the test of every figure that has a measured size in `sizes`, its level corrected for their number."""
+        """Return the `EquivalenceTest` of these figures that have a measured size in `sizes`, for their number."""
         number = (self.size is not None) + sum(label in sizes.groups for label in self.shares)
         return EquivalenceTest(self.margin, number, self.laplace, self.records)
 

@@ -139,5 +139,5 @@ def _measured(counts: Sequence[MeasuredCount | None]) -> str:
 
 
 def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:
-    """Return groups, each object once, in order of first appearance."""
+    """Return the objects in `groups`, each once, in order of first appearance."""
     return {id(group): group for group in groups}.values()

@@ -75,7 +75,7 @@ def by_measured_sizes(release: Release) -> Release:
 
 
 def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str, float]) -> CertificateRecord:
-    """Return a certificate's record with the groups' parts of the rows, `rows` by label, and notices to match.
+    """Return a `CertificateRecord`, `record` with the groups' parts of the rows, `rows` by label, and notices to match.
 
     `stated` is the same certificate as an object.
     """

@@ -74,7 +74,7 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (laws of a prepared fit's numbers within bins by column, the certificate's entries); empty if no rows.
+    """Return (`Inside` of a prepared fit's columns, by name; tuple of the certificate's entries); empty if no rows.
 
     By the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy answers.
     """
@@ -92,7 +92,7 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (laws that go beyond a schema's shapes, by column; tuple of the certificate's entries on them).
+    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of the certificate's entries on them).
 
     Args:
         schema: All columns of the release.
@@ -221,7 +221,7 @@ def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None)
 
 
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
-    """Return the certificate's entry on the law of the column `name`.
+    """Return `InsideStated`, the certificate's entry on the `law` of the `column` called `name`.
 
     `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
     without. `summed` is True if the slope follows the column's clipped sum too.

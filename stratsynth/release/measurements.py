@@ -115,7 +115,7 @@ def read_measurements(folder: Path) -> pa.Table:
 
 @contextmanager
 def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
-    """Yield a folder's measurements.parquet, open; ReleaseError if its footer has other columns or unsound sizes."""
+    """Yield a folder's measurements.parquet as an open ParquetFile; ReleaseError for other columns or unsound sizes."""
     import pyarrow.parquet as pq
 
     try:

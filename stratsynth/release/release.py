@@ -322,7 +322,7 @@ class Release:
         return bibliography(works_of(self.statement), format)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
-        """Return a copy with title and publisher in its certificate; itself if both are None.
+        """Return a copy of this release with `title` and `publisher` in its certificate; itself if both are None.
 
         Raises:
             UsageError: A title or publisher that is no line of text.

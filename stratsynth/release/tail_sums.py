@@ -44,7 +44,7 @@ SHARES = (np.arange(4_096) + 0.5) / 4_096
 def with_sum(
     name: str, column: Numeric, law: Inside, total: ClippedSum, squares: Squares, levels: Floats
 ) -> Inside | None:
-    """Return a column's law with the slope that its clipped sum gives too; None if the sum says nothing of the tail.
+    """Return a column's `Inside` with the slope that its clipped sum gives too; None if that says nothing of the tail.
 
     Args:
         name: The column's name.

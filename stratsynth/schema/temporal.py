@@ -83,7 +83,7 @@ class Temporal(Numeric):
         super().__post_init__()
 
     def quantity(self, text: str) -> float | None:
-        """Return the number of whole units, since 1970 or midnight, that `text` spells, rounded down; None for none."""
+        """Return the whole units that `text` spells, since 1970 or midnight or as a length; None if it spells none."""
         found = microseconds(self.kind, text)
         return None if found is None else float(found // UNITS[self.unit])
 

@@ -74,7 +74,7 @@ def check(column: Categorical) -> None:
 
 
 def _holds(kind: str, exact: Decimal) -> bool:
-    """True if values of the type `kind`, such as "int8", hold the number `exact` of a level without loss."""
+    """True if the type `kind`, such as "int8", holds the number `exact` of a level; a float32 need only be in range."""
     if kind in _INTEGERS:
         low, high = span(kind)
         return low <= exact <= high and exact == exact.to_integral_value()

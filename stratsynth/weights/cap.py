@@ -33,7 +33,7 @@ class WeightCap:
 
     @classmethod
     def of(cls, weights: NDArray[np.float64]) -> WeightCap:
-        """Return the facts (people, records, cap) of an array of row weights, finite, at least 0, and not all 0."""
+        """Return the `WeightCap` of `weights`, an array by row of finite numbers, at least 0 and not all 0."""
         chosen = least_cap(weights)
         lost = float((weights - chosen).clip(min=0).sum() / weights.sum())
         return cls(weights.size, int(np.rint(weights).sum()), int(weights.max()), chosen, lost)

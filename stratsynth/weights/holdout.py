@@ -113,7 +113,7 @@ class Holdout(ShareSource):
     }
 
     def of(self, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Return `Weights` from the rows `sample`, with a citation; `confidential` None means that there is none.
+        """Return `Weights` from the rows `sample`; `confidential` None is True without a citation, and False with one.
 
         WeightsError for a public one without a citation.
         """

@@ -62,7 +62,7 @@ class PlannedShares(Basis):
 
 
 def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
-    """Return (shares of the strata, noisy total), by the noisy `table` of their columns; 0.0 for a total not above 0.
+    """Return (`Resolved` shares of `strata`, noisy total), by the noisy `table` of their columns; total at least 0.0.
 
     Strata that the schema's rules forbid have share and noise 0, and are not in the total. `noise` is the standard
     deviation of a stratum's count before the projection to nonnegative counts, divided by the total; without a positive
