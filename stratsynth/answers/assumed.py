@@ -78,7 +78,7 @@ class _Part:
 
     @cached_property
     def people(self) -> Floats:
-        """Expected records of each stratum that lacks a table, 0 of others; infinite if unknown."""
+        """Array: expected records of each stratum that lacks a table, 0 of others; infinite if unknown."""
         declared = np.array([leaf.people for leaf in self.squares.tables.leaves])
         if self.unsized.any() and np.isfinite(self.rest):
             even = max(self.rest, 0.0) / self.unsized.sum()
@@ -140,7 +140,7 @@ class _Part:
 
     @cached_property
     def _own(self) -> QueryBatch:
-        """Numerators and denominators of the strata that have tables."""
+        """`QueryBatch` of numerators and denominators in the strata that have tables."""
         asked = functions(self.squares.tables.schema, [self.query])
         return QueryBatch(self._of_kept(asked.numerator), self._of_kept(asked.denominator))
 

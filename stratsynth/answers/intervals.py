@@ -113,12 +113,12 @@ class RatioOfSums:
 
     @property
     def value(self) -> Floats:
-        """Quotient a / b; NaN if b is not above 0."""
+        """Array of quotients a / b; NaN if b is not above 0."""
         return np.divide(self.a, self.b, out=np.full_like(self.a, np.nan), where=self.b > 0)
 
     @property
     def variance(self) -> Floats:
-        """Noise variance of the quotient, to first order in the noise."""
+        """Array: noise variance of each quotient, to first order in the noise."""
         r = self.value
         spread = self.variance_a - 2 * r * self.covariance + r**2 * self.variance_b
         return np.maximum(spread, 0.0) / self.b**2
@@ -134,7 +134,7 @@ class RatioOfSums:
 
     @property
     def sampling(self) -> Floats:
-        """Sampling variance of the quotient, for independent rows of weight 1."""
+        """Array: sampling variance of each quotient, for independent rows of weight 1."""
         return np.maximum(self.scatter, 0.0) / self.b**2
 
     def answer(self, level: float, effect: float) -> Answer:

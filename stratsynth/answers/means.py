@@ -94,7 +94,7 @@ class _Ways:
 
     @cached_property
     def ends(self) -> Floats:
-        """Array (2, bins): the smallest and the largest number of each bin."""
+        """Array (2, bins): the smallest and the largest number of each bin, in multiples of `unit`."""
         return within.ends(self.column) / self.unit
 
     @cached_property
@@ -108,17 +108,17 @@ class _Ways:
 
     @cached_property
     def middles(self) -> Floats:
-        """Mean of the numbers that are drawn in each bin."""
+        """Array, one a bin: the mean of the numbers that are drawn in it, in multiples of `unit`."""
         return np.asarray(middles(self.column, self.law), dtype=np.float64) / self.unit
 
     @cached_property
     def drawn(self) -> Floats:
-        """Array (bins, places): numbers at even places of each bin, as they are drawn."""
+        """Array (bins, places): numbers at even places of each bin, as they are drawn, in multiples of `unit`."""
         return within.drawn(self.column, self.law) / self.unit
 
     @cached_property
     def size(self) -> Floats:
-        """Mean absolute value of each group's numbers, as drawn within bins; 0 if noise hides it.
+        """Array: mean absolute value of each group's numbers, as drawn within bins; 0 if noise hides it.
 
         A size that noise alone makes large would let through intervals that the same noise has moved.
         """

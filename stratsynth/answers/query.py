@@ -69,12 +69,12 @@ class Query:
 
     @property
     def order(self) -> float:
-        """Order of the quantile, in (0, 1)."""
+        """Order of the quantile, a number in (0, 1)."""
         return 0.5 if self.quantile is None else self.quantile
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Columns that identify a result: those of `by`, then, unless a number is asked for, those of `columns`."""
+        """Tuple of columns that identify a result: those of `by`, then, unless a number is asked for, `columns`."""
         return (*self.by, *(() if self.numeric else self.columns))
 
     @property
@@ -83,7 +83,7 @@ class Query:
         return self.statistic in {"mean", "quantile"}
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns and levels not in the schema, and a query that makes no sense.
+        """Refuse this query (UsageError) for columns and levels that the schema lacks, or if it makes no sense.
 
         Such are more than `MOST_CELLS` results; `versus` of several levels, or of columns that are no result's; and a
         mean or quantile of more than one column, or of one without numbers.

@@ -74,7 +74,7 @@ class Answers:
 
     @cached_property
     def squares(self) -> Squares:
-        """Least squares over all tables of the release; UsageError for a release without tables."""
+        """`Squares`, least squares over all tables of this release; UsageError for a release without tables."""
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
         measurements = self._measurements()
@@ -103,7 +103,7 @@ class Answers:
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
-        """Sentences on assumptions of the intervals beside the noise's law; empty if answers chose nothing."""
+        """Tuple of sentences on assumptions of the intervals beside the noise's law; empty if there are none."""
         return conditions(self._certificate, tables=self._tables != "none")
 
     def one(self, query: Query) -> dict[str, list[Any]]:

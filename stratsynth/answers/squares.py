@@ -78,7 +78,7 @@ class Functions:
 
     @property
     def terms(self) -> tuple[Functions, ...]:
-        """Functions that add up to these, each a product of factors."""
+        """Tuple of `Functions` that add up to these, each a product of factors."""
         return (self,) if self.more is None else (self, *self.more.terms)
 
 
@@ -118,12 +118,12 @@ class Interaction:
 
     @cached_property
     def lacking(self) -> Bools:
-        """Mask of the strata without a measured copy of the interaction."""
+        """Mask by stratum: True without a measured copy of the interaction."""
         return np.isinf(self.variances)
 
     @cached_property
     def known(self) -> Floats:
-        """Noise variance of each stratum's copy, with 0 in place of infinite ones."""
+        """Array by stratum: noise variance of its copy, 0 in place of infinite ones."""
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
@@ -172,7 +172,7 @@ class Squares:
     """Estimates and noise covariances of linear functions of the counts, from all tables of a release."""
 
     def __init__(self, tables: Tables) -> None:
-        """Keep the tables; results are computed on demand and cached."""
+        """Keep `tables`, all those of a release; results are computed on demand and cached."""
         self.tables = tables
         self._found: dict[Columns, Interaction | Across] = {}
         self._places: dict[str, tuple[list[list[int]], NDArray[np.intp]]] = {}
@@ -341,7 +341,7 @@ class Squares:
 
     @cached_property
     def _across(self) -> dict[tuple[int, ...], list[Noisy]]:
-        """Tables of several strata together, by the numbers of these."""
+        """Mapping from the numbers of several strata to the tables that count them together."""
         found: dict[tuple[int, ...], list[Noisy]] = {}
         for each in self.tables.across:
             found.setdefault(each.leaves, []).append(each.table)
@@ -367,7 +367,7 @@ class Squares:
 
     @cached_property
     def _by_shape(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
-        """Tables grouped by columns and shape: (columns, numbers of their strata, tables)."""
+        """List of (columns, numbers of their strata, tables), one for tables of equal columns and shape."""
         groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
         for number, leaf in enumerate(self.tables.leaves):
             for table in leaf.tables:

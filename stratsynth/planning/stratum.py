@@ -77,7 +77,7 @@ class _Placed(Protocol):
 
     @property
     def path(self) -> StratumPath:
-        """Path of strata from everybody down; empty for everybody."""
+        """Path, a tuple of strata, from everybody down; empty for everybody."""
 
 
 T = TypeVar("T", bound=_Placed)
@@ -87,7 +87,7 @@ class _Along(Generic[T]):
     """Index of questions or charges by the first stratum of their paths."""
 
     def __init__(self, items: Iterable[T]) -> None:
-        """Index questions or charges by the first stratum of their paths, in their order."""
+        """Index `items`, questions or charges, by the first stratum of their paths, in their order."""
         self._by: dict[StratumPath, list[tuple[int, T]]] = {}
         for number, item in enumerate(items):
             self._by.setdefault(item.path[:1], []).append((number, item))
@@ -102,7 +102,7 @@ class _Along(Generic[T]):
 
     @property
     def everybody(self) -> list[T]:
-        """Questions or charges of the empty path, which are about everybody, in order."""
+        """List of the questions or charges of the empty path, which are about everybody, in order."""
         return [item for _, item in self._by.get((), [])]
 
 
@@ -110,7 +110,7 @@ class Foreseen:
     """Rehearsal by strata; strata that are asked alike share one computation."""
 
     def __init__(self, prepared: Prepared, found: Rehearsal) -> None:
-        """Index the questions and charges of a rehearsal by stratum, for one fit."""
+        """Index the questions and charges of the rehearsal `found` by stratum, for one prepared fit."""
         self._prepared = prepared
         self._account = found.account
         self._model = found.model

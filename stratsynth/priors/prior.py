@@ -191,7 +191,7 @@ class Prior(PriorSource):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Sources, paths and frames that the prior is read from, none of which may be the private table."""
+        """Tuple of sources, paths and frames that the prior is read from; none may be the private table."""
         return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
 
     def in_schema(self, schema: Schema) -> MappedPrior:

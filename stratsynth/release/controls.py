@@ -106,7 +106,7 @@ class ControlTable:
 
     @property
     def name(self) -> str:
-        """Name for messages: that of the file, or the citation."""
+        """Name, a text for messages: that of the table's file, or its citation."""
         return Path(self.data).name if isinstance(self.data, str | PathLike) else self.citation
 
     def read(self, schema: Schema) -> ReadTable:
@@ -173,7 +173,7 @@ class ReadTable:
 
     @property
     def sha256(self) -> str:
-        """Hash of columns, groups of levels and totals."""
+        """Hash, a text, of the table's columns, groups of levels and totals."""
         return control_digest(self.control)
 
     def called(self, cell: int) -> str:

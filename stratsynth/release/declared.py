@@ -88,7 +88,7 @@ class Comparison:
 
     @property
     def estimate(self) -> MeasuredCount:
-        """Measured number of records with the standard deviation of its noise."""
+        """`MeasuredCount`: the measured number of records with the standard deviation of its noise."""
         return MeasuredCount(self.measured, self.noise_sd)
 
     def to_dict(self) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class FirstAnswer:
 
     @property
     def causes(self) -> dict[str, int]:
-        """Columns that surely have many values outside, with their noisy numbers, the largest first."""
+        """Mapping from column to noisy number of values outside, of columns that surely have many; largest first."""
         records = max(self.records, self.usable)
         far = {
             name: number

@@ -83,7 +83,7 @@ class LazyTable:
         self._name = f"_{name}"
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        """Return an instance's table, read from its folder the first time; AttributeError on the class."""
+        """Return an instance's Arrow table, read from its folder the first time; AttributeError on the class."""
         if instance is None:  # a dataclass asks for the default: there is none
             raise AttributeError(self._name)
         kept = vars(instance)[self._name]

@@ -63,7 +63,7 @@ class Release:
 
     @property
     def statement(self) -> Certificate:
-        """Certificate as typed sections: `release.statement.guarantee.epsilon`."""
+        """`Certificate` of this release, as typed sections: `release.statement.guarantee.epsilon`."""
         return self.certificate.statement
 
     def __repr__(self) -> str:
@@ -186,7 +186,7 @@ class Release:
 
     @property
     def table_model(self) -> TableModel:
-        """Model that draws the release's rows; UsageError with the release's use if it draws none."""
+        """`TableModel` that draws this release's rows; UsageError, with the release's use, if it draws none."""
         return self.model.table_model()
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
@@ -274,7 +274,7 @@ class Release:
 
     @cached_property
     def answers(self) -> Answers:
-        """Object that answers queries from the noisy tables; `answers.frames` takes many queries at once."""
+        """`Answers` that answers queries from this release's noisy tables; `answers.frames` takes many at once."""
         from stratsynth.answers import Answers
 
         schema, certificate = self.model.schema, self.statement

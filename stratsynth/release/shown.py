@@ -20,7 +20,7 @@ class CertificateRecord(dict[str, Any]):
 
     @cached_property
     def statement(self) -> Certificate:
-        """Certificate as typed sections; ValueError names the first key of another type, or missing."""
+        """`Certificate` of this record, typed sections; ValueError names the first key of another type, or missing."""
         from stratsynth.certificate import Certificate
 
         return Certificate.from_dict(self)

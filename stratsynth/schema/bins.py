@@ -53,7 +53,7 @@ class Binned:
 
     @cached_property
     def extents(self) -> tuple[tuple[float, float], ...]:
-        """Smallest and largest value of each bin, both included and within the bounds."""
+        """Tuple, one a bin, of (smallest, largest) value of it, both included and within the bounds."""
         ends = self.breaks
         tops = [end - 1 if self.integer else math.nextafter(end, -math.inf) for end in ends[1:]]
         if not self.integer:

@@ -32,7 +32,7 @@ class SchemaDoor:
         return schema_html(cast("Schema", self))
 
     def __repr__(self) -> str:
-        """Return the names of the first columns, with the origin."""
+        """Return one line of text: the names of the first columns, with the origin."""
         schema = cast("Schema", self)
         names = ", ".join(schema.names[:8]) + (", ..." if len(schema.names) > 8 else "")
         rules = f"; {len(schema.rules)} rule{'s' * (len(schema.rules) != 1)}" if schema.rules else ""

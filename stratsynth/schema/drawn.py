@@ -62,7 +62,7 @@ class DrawnWithin:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Smallest and largest slope of the Pareto tail."""
+        """Pair (smallest, largest) of slopes of the Pareto tail."""
         return SLOPES if self.tail is None else self.tail
 
 

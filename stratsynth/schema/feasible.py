@@ -33,7 +33,7 @@ class Feasible:
     """The rules of a schema as clauses, to be tested under many conditions."""
 
     def __init__(self, schema: Schema, rules: Sequence[Rule] | None = None) -> None:
-        """Compile the schema's rules, or `rules` instead."""
+        """Compile the rules of a schema, or `rules` instead, if not None."""
         boxes = [box for rule in (schema.rules if rules is None else rules) for box in rule.cells(schema)]
         self._clauses: list[Clause] = [{c: _bits(codes) for c, codes in box.items()} for box in boxes]
         columns = dict.fromkeys(column for clause in self._clauses for column in clause)

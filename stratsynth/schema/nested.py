@@ -82,13 +82,13 @@ class Nested(Categorical):
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Index of the category in which each category of `single` is counted, by code; never decreasing."""
+        """Tuple, by code of `single`: index of the category in which it is counted; never decreasing."""
         home = {code: self.codes[level] for level in self.levels for code in self.members.get(level, (level,))}
         return tuple(home.get(code, self.codes.get(code, -1)) for code in self.single.all_levels)
 
     @cached_property
     def within(self) -> tuple[float, ...]:
-        """Share of each category of `single` among the records of its level; shares of a level add up to 1."""
+        """Tuple, by code of `single`: its share of the records of its level, whose shares add up to 1."""
         found: list[float] = []
         for level in self.all_levels:
             codes = self.members.get(level, (level,))
@@ -130,7 +130,7 @@ class Nested(Categorical):
 
     @property
     def _named(self) -> tuple[str, ...]:
-        """Names that `labels` may have texts for: all categories, then all codes in groups."""
+        """Tuple of names that `labels` may have texts for: all categories, then all codes in groups."""
         return (*self.all_levels, *(code for codes in self.members.values() for code in codes))
 
     def _check_typed(self) -> None:

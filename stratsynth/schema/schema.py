@@ -92,7 +92,7 @@ class Schema(SchemaDoor):
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Names of columns that are read and never released: the unit's and the weights', where declared."""
+        """Tuple of columns that are read and never released: the unit's and the weights', where declared."""
         unit = () if isinstance(self.unit, str) else (self.unit.column,)
         return unit if self.row_weight.column is None else (*unit, self.row_weight.column)
 
@@ -103,7 +103,7 @@ class Schema(SchemaDoor):
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Names of the columns declared public, unprotected under neighbours = "attribute"."""
+        """Tuple of names of the columns declared public, unprotected under neighbours = "attribute"."""
         return tuple(name for name, column in self.columns.items() if column.public)
 
     def column(self, name: str) -> Column:

@@ -32,7 +32,7 @@ class PlannedShares(Basis):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Files, frames and tables that the prior was read from; empty without a prior."""
+        """Tuple of files, frames and tables that the prior was read from; empty without a prior."""
         return () if self.prior is None else self.prior.given.origins
 
     @property

@@ -41,7 +41,7 @@ class Margins(Basis):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Files, frames and tables that the margins and the start were read from."""
+        """Tuple of files, frames and tables that the margins and the start were read from."""
         return tuple(origin for weights in self.parts for origin in weights.given.origins)
 
     @property
@@ -89,12 +89,12 @@ class _Side:
 
     @property
     def shares(self) -> Mapping[Stratum, float]:
-        """Share by stratum of the margin's columns."""
+        """Mapping from stratum of the margin's columns to share."""
         return self.resolved.shares
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that the margin's groups are of."""
+        """Tuple of the columns that the margin's groups are of."""
         return next(iter(self.shares)).columns
 
     @property

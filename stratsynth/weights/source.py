@@ -59,7 +59,7 @@ class Resolved:
 
     @property
     def design(self) -> DesignError | None:
-        """Design error of the shares by replicate weights or, where there are none, standard errors; None if unknown.
+        """`DesignError` of the shares by replicate weights or, where there are none, standard errors; None if unknown.
 
         Replicate weights are not asked of private rows. Raked shares are raked anew by each replicate of their sources.
         """
@@ -86,7 +86,7 @@ class Resolved:
 
     @property
     def covariance(self) -> NDArray[np.float64] | None:
-        """Covariance of the shares' errors, in the order of the strata; None where they are exact or taken for exact.
+        """Array (strata, strata), the covariance of the shares' errors; None where they are exact or taken for exact.
 
         Public figures are taken for exact, and so are raked ones: the design error that some state is `design`.
         """
@@ -167,7 +167,7 @@ class Basis(ABC):
     @property
     @abstractmethod
     def origins(self) -> tuple[Any, ...]:
-        """Files, frames and tables that it was read from: none may be the private table."""
+        """Tuple of files, frames and tables that these were read from: none may be the private table."""
 
     @abstractmethod
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:

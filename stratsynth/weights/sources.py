@@ -120,7 +120,7 @@ class Weights:
 
     @property
     def kind(self) -> ShareSource:
-        """Object of the source, with what other code needs of it, such as `PublicShares()`."""
+        """`ShareSource` of these weights, with what other code needs of it, such as `PublicShares()`."""
         return _BY_NAME[self.source]
 
     @property

@@ -95,7 +95,7 @@ class GroupSize:
 
     @property
     def fewer(self) -> float | None:
-        """Number that the group's records are fewer than, at 95 per cent, if noise alone may have made them."""
+        """Number that the group's records are fewer than, at 95 per cent, if noise may have made them; None if not."""
         noise = NORMAL_95 * self.sigma
         return max(self.value + noise, 1.0) if self.value < noise else None
 
