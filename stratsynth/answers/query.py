@@ -41,7 +41,7 @@ class Query:
     """Column of `by` or `columns` -> reference level: results are differences from the cell with these levels."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown statistics, level or quantile not in (0, 1), and malformed columns or conditions.
+        """Raise UsageError for unknown statistics, level or quantile not in (0, 1), malformed columns or conditions.
 
         Refused are also a column in both `columns` and `by`, the order of a quantile where none is asked for, and
         differences of quantiles. Lists become tuples.

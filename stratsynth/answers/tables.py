@@ -199,7 +199,7 @@ def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
 
 
 def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
-    """Return Arrow chunks' numbers as one array of type `kind`, read from buffers without pandas; refuse nulls."""
+    """Return the numbers in Arrow `chunks` as one array of type `kind`, without pandas; ReleaseError for nulls."""
     found, size = [np.zeros(0, kind)], np.dtype(kind).itemsize
     for chunk in chunks:
         if chunk.null_count:

@@ -66,7 +66,7 @@ class Rules:
     """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """Refuse a value of `unknown` other than "refuse" and "drop"."""
+        """Raise UsageError for a value of `unknown` other than "refuse" and "drop"."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
@@ -88,7 +88,7 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules on names that the schema lacks, and a prior, of columns `found`, that lacks one of its columns.
+        """Raise UsageError for rules on names that the schema lacks, or a prior, of columns `found`, that lacks its own.
 
         Each of the schema's must be among `found` once, under its name or by `rename`, unless it is in `without`; one
         must.
@@ -228,7 +228,7 @@ def _densities(
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
     """Return an array of the level number in column `name` of the schema of each value of the Arrow column `data`.
 
-    `rules` recode values first; unknown ones are -1 if they "drop" them, and refused otherwise.
+    `rules` recode values first; unknown ones are -1 if they "drop" them, else a UsageError.
     """
     column = schema.column(name)
     values = rules.recode.get(name)

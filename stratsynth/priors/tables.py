@@ -55,7 +55,7 @@ class PublishedTable:
     """Place of publication, which the certificate lists as taken for public."""
 
     def __post_init__(self) -> None:
-        """Refuse a citation that is missing or a template's, and a file of a release or with an account."""
+        """Raise UsageError for a citation that is missing or a template's, a file of a release or with an account."""
         from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
@@ -201,8 +201,8 @@ def _complete(
 ) -> float:
     """Return the sum of `values`, an array over the cells of the columns `clique`; `what` is "share" or "count".
 
-    Refuse cells without a line (`there` is a mask) that no rule of the schema forbids, a sum of 0, and shares that do
-    not add up to 1, unless lines were `dropped`.
+    UsageError for cells without a line (`there` is a mask) that no rule of the schema forbids, a sum of 0, and shares
+    that do not add up to 1, unless lines were `dropped`.
     """
     missing = np.argwhere(~there)
     codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}

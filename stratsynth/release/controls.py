@@ -88,7 +88,7 @@ class ControlTable:
     """True for exact totals of the private rows: a fit then lists them as unprotected."""
 
     def __post_init__(self) -> None:
-        """Refuse a citation that is missing or a template's, other types, and a file that has an account."""
+        """Raise UsageError for a citation that is missing or a template's, other types, or a file with an account."""
         from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
@@ -378,7 +378,7 @@ class Benchmark:
     """Largest ratio of a row to what the fitted model gives it, above 1; totals that need more are missed."""
 
     def __post_init__(self) -> None:
-        """Refuse all but a list of control tables, and a ratio that is no number above 1."""
+        """Raise UsageError for all but a list of control tables, and for a ratio that is no number above 1."""
         if not is_list(self.tables) or not self.tables or any(type(one) is not ControlTable for one in self.tables):
             raise UsageError('benchmark: give a list of tables: [ControlTable("totals.csv", citation="...")].')
         object.__setattr__(self, "tables", tuple(self.tables))

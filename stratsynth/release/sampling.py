@@ -53,7 +53,7 @@ class SampleRequest:
     """Columns of which every group that can occur gets equally many rows."""
 
     def __post_init__(self) -> None:
-        """Refuse a request without a number of rows, or with one that is negative or not whole.
+        """Raise UsageError for a request without a number of rows, or with one that is negative or not whole.
 
         Refused are also `n_by_group` together with `balance`, and `by` without a mapping `n_by_group`.
         """

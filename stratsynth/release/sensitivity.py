@@ -282,8 +282,8 @@ def _tip(
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
     """Return two arrays, lower and upper ends of the shares of `strata`, by a file or frame `given`.
 
-    Groups not in it keep their entry of `shares`. Refused: other columns, groups that are no stratum or named twice,
-    ends not in order in 0 to 1, and no shares of sum 1.
+    Groups not in it keep their entry of `shares`. WeightsError for other columns, groups that are no stratum or named
+    twice, ends not in order in 0 to 1, and no shares of sum 1.
     """
     low, high = shares.copy(), shares.copy()
     places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}

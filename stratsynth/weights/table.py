@@ -81,9 +81,9 @@ class ShareTable(Basis):
 
     @classmethod
     def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
-        """Return the `ShareTable` of a CSV file or frame: columns of groups, with shares, counts or bounds of them.
+        """Return the `ShareTable` of a CSV file or frame `table`: columns of groups, with shares, counts or bounds.
 
-        `counted_in` is the number of records they were counted in, None if unknown. Refuse tables with other figures.
+        `counted_in` is the number of records they were counted in, None if unknown. WeightsError for other figures.
         """
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
@@ -141,8 +141,8 @@ def match(
 ) -> dict[Stratum, list[Any]]:
     """Return a mapping from each of `strata` to the list of figures in its lines.
 
-    `lines` are pairs of a group, (column, level) pairs, and a figure called `figure` in refusals, which open with
-    `what`. Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
+    `lines` are pairs of a group, (column, level) pairs, and a figure called `figure` in messages, which open with
+    `what`. WeightsError for unknown groups, a cell in two lines, and if `whole` a stratum without a line.
     """
     columns = strata[0].columns
     taken = [column for column in columns if (is_figure(column) if figure == "share" else column == figure)]
