@@ -317,7 +317,7 @@ class Squares:
         return self._places[name]
 
     def _interaction(self, columns: Columns) -> Interaction | Across:
-        """Return the interaction of `columns` by least squares: copies of strata, several and all; cached."""
+        """Return the `Interaction` or `Across` of `columns`: least squares of copies of strata and of sums; cached."""
         if columns not in self._found:
             values, variances = self._copies(columns)
             pooled, sums = _average(self.tables.everybody, columns), self._sums(columns)

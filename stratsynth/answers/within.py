@@ -35,9 +35,9 @@ def ends(column: Numeric) -> Floats:
 
 
 def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) -> Floats:
-    """Return an array: in each of a column's `bins` (codes), the number below which the part `parts`, 0 to 1, lies.
+    """Return an array: the number below which the part `parts`, 0 to 1, of each of a column's `bins` (codes) lies.
 
-    By `law`; both arrays are broadcast.
+    The law within bins is `law`; both arrays are broadcast.
     """
     codes, shares = np.broadcast_arrays(np.asarray(bins, dtype=np.int64), np.asarray(parts, dtype=np.float64))
     return inside.numbers(column, codes.ravel(), shares.ravel(), law).reshape(codes.shape)

@@ -88,7 +88,7 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Raise UsageError for rules on names that the schema lacks, or a prior, of columns `found`, that lacks its own.
+        """Raise UsageError for rules on names that the schema lacks, or a prior, of columns `found`, without its own.
 
         Each of the schema's must be among `found` once, under its name or by `rename`, unless it is in `without`; one
         must.

@@ -266,7 +266,7 @@ def _is_tail(column: Numeric, tail: Tail) -> bool:
 
 
 def _placed(codes: Codes, share: Floats, density: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return two arrays by row: place, 0 to 1, in the bin of `codes` below which `share` lies; if `density` has it."""
+    """Return two arrays by row: place, 0 to 1, in the bin of `codes` below which `share` lies; mask: has `density`."""
     if density is None:
         return share, np.zeros(len(codes), bool)
     total = density.sum(axis=1)

@@ -121,7 +121,7 @@ class Schema(SchemaDoor):
         return self.column(name).size
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
-        """Return a tuple, the shape of a contingency table of the columns `clique`: each one's categories."""
+        """Return a tuple, the number of categories of each column of `clique`: the shape of their table."""
         sizes = self._sizes
         return tuple([sizes[name] if name in sizes else self.size(name) for name in clique])
 

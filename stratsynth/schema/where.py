@@ -123,7 +123,7 @@ def _bin(column: Numeric, name: str, value: float) -> str:
 
 
 def _between(column: Categorical | Numeric, name: str, first: str, last: str) -> Sequence[str]:
-    """Return the levels of `column`, called `name`, from `first` to `last` included, texts; "" is no end.
+    """Return the levels of `column`, called `name`, from `first` to `last`, texts of its values; "" is no end.
 
     SchemaError for none, or where an end cuts a bin.
     """

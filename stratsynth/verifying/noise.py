@@ -63,7 +63,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Return words on a charge's wrong price or sensitivity, by budget and weight as `stated`; "" if none is wrong.
+    """Return words on a charge's wrong price or sensitivity, by budget and row weight in `stated`; "" if it is right.
 
     "" for an unknown kind.
     """
