@@ -97,6 +97,10 @@ class Plan:
     """Questions about numbers within bins, or the reason why there are none; empty where no column declares any."""
     bin_sums_words: str = ""
     """Sentence on them; empty where no column declares any."""
+    by_tables: dict[str, Any] = field(default_factory=dict)
+    """Tables of everybody by the strata's columns, with price and noise; empty without any."""
+    by_tables_words: str = ""
+    """Sentence on them; empty without any."""
     warnings: tuple[str, ...] = ()
     """Warnings to read before anything is spent."""
 
@@ -205,6 +209,8 @@ def plan(
         sums_words="" if prepared.sums is None else str(prepared.sums),
         bin_sums={} if prepared.bin_sums is None else prepared.bin_sums.to_dict(),
         bin_sums_words="" if prepared.bin_sums is None else str(prepared.bin_sums),
+        by_tables={} if prepared.by_tables is None else prepared.by_tables.to_dict(),
+        by_tables_words="" if prepared.by_tables is None else str(prepared.by_tables),
         warnings=(
             *weight_warnings(schema),
             *_without_mean(schema),
