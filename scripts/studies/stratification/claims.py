@@ -47,7 +47,8 @@ class Figures:
         return kept.astype({"metric": str, "mechanism": str, "stratification": str}).groupby(list(kept.columns)).indices
 
     def _rows(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> pd.DataFrame:
-        return self.frame.iloc[self._places.get((metric, mechanism, stratification, epsilon), [])]
+        rows: pd.DataFrame = self.frame.iloc[self._places.get((metric, mechanism, stratification, epsilon), [])]
+        return rows
 
     def of(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> NDArray[np.float64]:
         """Return one value a repetition, in order; of parity the sum, of a gap the gap, of all others everybody's."""
