@@ -47,8 +47,8 @@ class Figures:
         return kept.astype({"metric": str, "mechanism": str, "stratification": str}).groupby(list(kept.columns)).indices
 
     def _rows(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> pd.DataFrame:
-        rows: pd.DataFrame = self.frame.iloc[self._places.get((metric, mechanism, stratification, epsilon), [])]
-        return rows
+        found: pd.DataFrame = self.frame.iloc[self._places.get((metric, mechanism, stratification, epsilon), [])]
+        return found
 
     def of(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> NDArray[np.float64]:
         """Return one value a repetition, in order; of parity the sum, of a gap the gap, of all others everybody's."""
