@@ -109,7 +109,7 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x rows at `ports`."""
+        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x matrices' rows."""
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
         # the last axis collects the matrices' columns

@@ -109,7 +109,7 @@ def _descended(
 
 
 def _misfit(problem: Problem, forest: Forest, cells: Floats) -> float:
-    """Return half the sum of squared differences of counts in `cells` of a tree from its problem's tables, by sigma."""
+    """Return half the sum of squares, by sigma, of counts in `cells` of a forest less its problem's tables."""
     fitted = forest.maps([(0, table.clique) for table in problem.tables]).gather(cells)
     ends = np.cumsum([table.values.size for table in problem.tables])
     return sum(

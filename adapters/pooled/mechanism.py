@@ -93,7 +93,7 @@ class Pooled(Groupwise[Any]):
 
     @property
     def inner(self) -> Poolable[Any]:
-        """The base mechanism, typed as a `Poolable`."""
+        """Mechanism of the base, typed as a `Poolable`: it is fitted to everybody, then to strata."""
         return cast("Poolable[Any]", self.base)  # __post_init__ made it one
 
     @property
@@ -142,7 +142,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program for `allot` that fits everybody, then strata in lock-step; returns their mixture; share 0, 1: one."""
+        """Program for `allot` on public facts: fits everybody, then strata, by `share`; returns their mixture."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
@@ -156,7 +156,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """Program that asks an ordinary fit's questions for `allot`, without fits; returns the plain fit's model."""
+        """Program that asks a fit's questions on public facts by `rng`, unfitted; returns plain models or None."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)

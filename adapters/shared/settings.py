@@ -116,7 +116,8 @@ def design_of(
 def sampled(settings: Any, public: Public, *, by_default: bool) -> tuple[str, float, Coded, float | None]:
     """Return a fit's target, sampling rate, design, and records times a row's weight (None if no size is declared).
 
-    Where neither rate nor batch is set, samples are taken if `by_default`, else all records.
+    Where neither rate nor batch is set in `settings`, samples are taken if `by_default`, else all records, by `public`
+    facts.
     """
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
@@ -142,7 +143,8 @@ def two_levels(column: Column) -> bool:
 def sampling_of(who: str, sampling: float | None, batch: float | None, public: Public) -> float:
     """Return a row's probability to be in a step's sample: `sampling`, or that of `batch` rows by public size.
 
-    With neither it is 1; without a size `UNDECLARED`. Refused (Unsupported) are strata that set `batch` alone.
+    With neither it is 1; without a size `UNDECLARED`. Unsupported, said by the mechanism `who`, for strata that set
+    `batch` alone.
     """
     if sampling is not None or batch is None:
         return 1.0 if sampling is None else sampling

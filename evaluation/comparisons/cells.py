@@ -145,8 +145,8 @@ def scores(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield (metric, frame) for every metric of `scoring`, of `made` rows against `real` ones, in everybody and groups.
 
-    With a hold-out these include models trained on `made`, as `accuracy:forest`. `numbers` are those of both files;
-    without them, as of a baseline, errors of numbers are those of the encoded rows, without a sign.
+    With a `holdout` these include models trained on `made` by `seed`, as `accuracy:forest`. `numbers` are those of both
+    files; without them, as of a baseline, errors of numbers are those of the encoded ones.
     """
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None

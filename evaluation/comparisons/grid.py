@@ -186,7 +186,10 @@ class Grid:
         return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
 
     def groups(self, cell: GridFit) -> str:
-        """Return "declared" or "measured", what rows of groups follow: declared without strata or for a predictor."""
+        """Return "declared" or "measured", by which shares rows of a cell's groups are drawn.
+
+        Always declared without strata, or for a predictor.
+        """
         return self.recipe.release.groups if cell.by and not cell.direct else DECLARED
 
     def weighted(self, label: str) -> bool:

@@ -74,7 +74,7 @@ def raw_numbers(data: object, schema: Schema, by: Sequence[str], *, weigh: bool 
 def number_scores(
     real: RawNumbers, made: RawNumbers, schema: Schema, scoring: Scoring, *, sizes: bool = False
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric:column, frame) for each column and statistic: errors of the numbers `made` against `real`.
+    """Yield (metric:column, frame) for each of the schema's columns and statistics: errors of `made` against `real`.
 
     The settings `scoring` have the groups' columns and thresholds; with `sizes` errors have no sign.
     """
@@ -162,7 +162,7 @@ def numbers_lead(frame: pd.DataFrame, epsilon: float) -> list[str]:
 
 
 def _rms(part: pd.DataFrame) -> float:
-    """Root of the mean square of the frame's known `value`s; NaN if none is."""
+    """Root of the mean square of the known values in the column `value` of the frame `part`; NaN if none is."""
     values = part["value"].dropna().to_numpy(float)
     return float(np.sqrt((values**2).mean())) if len(values) else np.nan
 

@@ -136,7 +136,7 @@ def _of_all_cliques(frame: pd.DataFrame) -> Any:
 
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Mapping from a group's levels in the columns `by` (() for everybody) to a dict, from one method's rows.
+    """Mapping from a group's levels in the columns `by` (() for everybody) to a dict, from the frame of one method.
 
     The dict has mean and range over seeds, number of rows, and status; the rows are of one epsilon.
     """

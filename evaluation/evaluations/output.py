@@ -38,7 +38,7 @@ class Scores(Protocol):
         """Mapping of names to sizes and settings, as plain values."""
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield name and frame of every score."""
+        """Yield (name, frame) for every score of this evaluation."""
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """Return the Page for readers, on which the release is called `name`.

@@ -44,7 +44,7 @@ class Baseline:
 
     @property
     def meaning(self) -> str:
-        """Description of the baseline for readers, from `MEANINGS`."""
+        """Sentence for readers that describes this baseline, from `MEANINGS`."""
         return MEANINGS[self.name]
 
 
@@ -124,10 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Array of `rows` row numbers of encoded rows, drawn with replacement, by weights if any.
-
-    Empty if there are none.
-    """
+    """Array of `rows` row numbers of a table, drawn by `rng` with replacement, by weights if any; [] if it has none."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

@@ -210,7 +210,8 @@ def _of_column(
 ) -> dict[str, Array]:
     """Mapping from a column of the frame to an array (statistics, groups, then everybody), on the numbers `name`.
 
-    Statistics are in the order of `_items` for thresholds `levels`; there are so many `groups`.
+    They are of `real` and `synthetic` rows. Statistics are in the order of `_items` for thresholds `levels`; there are
+    so many `groups`.
     """
     sides = [_side(table, name, levels, groups) for table in (real, synthetic)]
     (there, error, n), (made, other, n_synthetic) = sides
@@ -258,7 +259,7 @@ def _figures(numbers: Array, weights: Array, levels: Sequence[float]) -> list[fl
 def _errors(real: Array, synthetic: Array) -> tuple[Array, Array]:
     """Two arrays (statistics in the order of `_items`, scopes): errors in per cent, and the sizes they are per cent of.
 
-    From such arrays of figures; sizes are NaN in place of 0.
+    Of arrays `real` and `synthetic` of figures; sizes are NaN in place of 0.
     """
     first, deciles, last = 2, 2 + len(TENTHS), 3 + len(TENTHS)
     base = np.full(real.shape, 1.0)  # of shares: points

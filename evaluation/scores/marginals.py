@@ -241,7 +241,7 @@ def coded(frame: Any, schema: Schema) -> Codes:
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance, 0 to 2, of `one` and `two`, each a mapping of columns' level numbers.
+    """Mean over cliques of the L1 distance, 0 to 2, of `one` and `two`, each a mapping of the schema's level numbers.
 
     Tables are normalised; an empty one has only zeros, and is at distance 1 from any other.
     """

@@ -65,7 +65,10 @@ def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
 
 
 def rake_release(folder: Path, tables: Path, out: Path, rows: int | None, seed: int | None) -> tuple[int, str]:
-    """Write a release's copy with rows raked to published totals into a new folder; return its rows, and a summary."""
+    """Write a copy of the release `folder` to `out`, its rows raked to the totals that the TOML file `tables` names.
+
+    Return (the number of rows, a summary); `rows` and `seed` are for drawing them, None for the default.
+    """
     from stratsynth.recipes.recipe import benchmark_in
     from stratsynth.release import Release
     from stratsynth.release.folder import check_new
@@ -80,7 +83,10 @@ def rake_release(folder: Path, tables: Path, out: Path, rows: int | None, seed: 
 
 
 def _made_anew(release: Release, folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
-    """Save a release made of the one in `folder`, with as many rows unless `rows` says otherwise; return the number."""
+    """Save `release`, made of the one in `folder`, to `out`, with rows drawn by `seed`; return their number.
+
+    There are `rows`, or as many as in `folder` if that is None; UsageError if neither is known.
+    """
     import pyarrow.parquet as pq
 
     table = folder / "synthetic.parquet"
@@ -159,7 +165,7 @@ def sample_release(
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
-    """Return the rows of `table` in the spelling of the file `like`; print a note on columns that only one has."""
+    """Return the rows of `table` of a schema in the spelling of the file `like`; note columns that only one has."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 

@@ -104,7 +104,7 @@ def check_measured(prepared: Prepared) -> None:
 
 
 def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark) -> None:
-    """Refuse a benchmark of a fit without rows, of the private table, or of tables that contradict each other.
+    """Refuse a benchmark with a UsageError: of a prepared fit without rows, of the private table, or contradictory.
 
     Nothing private is read: places are compared, and then the tables are read.
     """
@@ -196,7 +196,8 @@ def check_before_reserving(
 ) -> None:
     """Refuse an existing release `folder`, a full disk, and copies of the table's rows among a fit's public inputs.
 
-    A resumed fit has passed this. Contents are compared, so the table and the public inputs are read; none is kept.
+    The inputs are those of `prepared`, and the `benchmark`. A resumed fit has passed this. Contents are compared, so
+    the table and the public inputs are read; none is kept.
     """
     from stratsynth.data.stream import Stream
     from stratsynth.files.scratch import check_room

@@ -288,7 +288,7 @@ def fitted(
 ) -> Iterator[Release]:
     """Yield the release of a fit of `mechanism` to `table` by `budget` and `options`, after all stages but saving.
 
-    Saving belongs into the `with` block, where `folder` is the place that was checked.
+    Saving belongs into the `with` block, where `folder` is the place that was checked. `observer` sees progress.
     """
     fit = Fit.prepare(mechanism, table, budget, options)
     fit.rehearse(observer)

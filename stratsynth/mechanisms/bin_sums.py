@@ -44,7 +44,7 @@ class BinSum:
 
     @property
     def query(self) -> WithinBins:
-        """Sum that is asked."""
+        """Question about sums of numbers within bins of this column, bounded in l1 (pure epsilon) or l2."""
         return WithinBins(self.column, self.multiples, "l1" if self.currency == Currency.PURE else "l2")
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class BinSums:
 
 
 def declares_bin_sums(schema: Schema) -> bool:
-    """True if a column declares places or heaps."""
+    """True if a numeric column of the schema declares places or heaps, about which sums within bins are asked."""
     return any(isinstance(c, Numeric) and bool(c.places or c.heaps) for c in schema.columns.values())
 
 
@@ -113,7 +113,7 @@ def bin_sums(
 
 
 def why_no_bin_sums(schema: Schema, size: int | None, epsilon: float) -> str:
-    """Return the reason why nothing is asked of numbers within bins, by public facts; empty if it is."""
+    """Return the reason why nothing is asked within the bins of a schema, by size and epsilon; empty if it is."""
     if size is None:
         return "no size is declared"
     weight = schema.row_weight.most / schema.row_weight.each

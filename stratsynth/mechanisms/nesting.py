@@ -104,7 +104,7 @@ def records_of(public: Public, layout: Layout | None) -> float | None:
 def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
     """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
 
-    With weights of rows, sizes are of their total, and noise covers the largest weight.
+    With the schema's weights of rows, sizes are of their total, and noise covers the largest weight.
     """
     if not allot.amount > 0:
         return None
@@ -144,7 +144,7 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if with grouping `which` no rule names a part of a group of column `name`, not to be told from the rest."""
+    """True if by grouping `which` no rule of the schema names a part of a group of column `name` without the rest."""
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:

@@ -177,7 +177,7 @@ class TableModel(Model):
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows that meet the condition `where`, of mass above 0 (None: any); return level numbers by column."""
+        """Draw n rows by `rng` that meet `where`, of mass above 0 (None: any); return level numbers by column."""
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
@@ -196,7 +196,7 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet the condition `where`, as level numbers by column.
+        """Draw n rows by `rng` that meet the condition `where`, as an array of level numbers by column.
 
         The numbers of rows that rules change are added to `moved`.
         """
@@ -247,7 +247,7 @@ class TableModel(Model):
         return {"synthetic": rows}
 
     def table_model(self) -> TableModel:
-        """Return this model."""
+        """Return this model itself, as it draws rows."""
         return self
 
 

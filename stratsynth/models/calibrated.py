@@ -92,7 +92,7 @@ def pool_of(
 
 
 def _rows(model: TableModel, n: int, where: Where, rng: Generator, moved: Moved) -> Codes:
-    """Return n rows of a model that meet a condition and keep the rules, as level numbers by column."""
+    """Return n rows of `model` by `rng` that meet `where` and keep the rules; `moved` counts those changed."""
     return draw_allowed(model.schema, n, rng, lambda k, m: model.counted(k, rng, where, m), where, moved)
 
 
@@ -119,7 +119,7 @@ class Calibrated(TableModel):
         return ratios_of(self.factors, [control.places(rows) for control in self.controls], self.most)
 
     def mass(self, where: Where) -> float:
-        """Return the probability that a row meets a condition: the other model's, times the mean ratio of such rows.
+        """Return the probability that a row meets `where`: the other model's, times the mean ratio of such rows.
 
         The mean is over rows that are drawn, always the same ones: it is right within a few per cent.
         """
@@ -143,11 +143,11 @@ class Calibrated(TableModel):
         return rows, ratios / ratios.mean()
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows, of which every control's cell has its share but for a few rows."""
+        """Draw n rows by `rng` that meet `where`, with each control's shares but for a few rows: level numbers."""
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet a condition, as level numbers by column.
+        """Draw n rows by `rng` that meet `where`, as level numbers by column; MechanismError if no row can.
 
         Under a condition, rows of the other model are chosen by their ratios; without one, their pool is raked first.
         `moved` counts all rows of the pool that rules change.
@@ -185,7 +185,7 @@ class Calibrated(TableModel):
         return self.base.mixture()
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return the other model's sections of a page."""
+        """Return the sections of a page of the model that was calibrated; `named` gives a column's shown name."""
         return self.base.sections(named)
 
     def state(self) -> State:
@@ -199,7 +199,10 @@ class Calibrated(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Calibrated:
-        """Return the model of a stored state; ReleaseError unless controls, factors and shares fit each other."""
+        """Return the calibrated model over `schema` of a stored state.
+
+        ReleaseError unless its controls, factors and shares fit each other.
+        """
         from stratsynth.models.files import restore  # which looks up the other model's kind
 
         controls = tuple(ControlTotals.from_facts(facts, schema) for facts in state.facts["controls"])
@@ -220,7 +223,7 @@ class Calibrated(TableModel):
 
 
 def _sound(array: Any, control: ControlTotals) -> Floats:
-    """Return a stored array of a number from 0 for each cell; ReleaseError for another."""
+    """Return a stored array of one number from 0 for each cell of `control`, float64; ReleaseError if it is another."""
     found = np.asarray(array)
     if found.dtype != np.float64 or found.shape != (control.totals.size,):
         raise ReleaseError("model: the factors of its controls are damaged.")

@@ -81,7 +81,7 @@ class ControlTotals:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], schema: Schema) -> ControlTotals:
-        """Return the control of stored facts; ReleaseError for damaged ones."""
+        """Return the control of stored `facts` over the schema's columns; ReleaseError for damaged ones."""
         columns, totals = tuple(facts["columns"]), np.asarray(facts["totals"], dtype=np.float64)
         groups = tuple(np.asarray(group, dtype=np.intp) for group in facts["groups"])
         shape = tuple(int(group.max()) + 1 for group in groups)
@@ -106,12 +106,12 @@ class RakedFactors:
 
     @property
     def reached(self) -> bool:
-        """True if every control is reached."""
+        """True if the largest distance of a cell's share from its target is small enough for every control."""
         return bool(self.missed.max() <= CONVERGED)
 
 
 def ratios_of(factors: Sequence[Floats], places: Sequence[Places], most: float) -> Floats:
-    """Return the product of the factors of each row's cells, at most `most`."""
+    """Return each row's ratio: the product of the factors of its cells (`places`, per control), at most `most`."""
     product = np.ones(len(places[0]))
     for factor, place in zip(factors, places, strict=True):
         product *= factor[place]
@@ -150,7 +150,7 @@ def raked(
 def _missed(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats], most: float
 ) -> float:
-    """Return the largest distance of a share from its target."""
+    """Return the largest distance of a share from its target, by `places`, of rows `start` times their ratios."""
     return float(distances(start * ratios_of(factors, places, most), places, targets).max())
 
 
@@ -162,7 +162,11 @@ def _fit_in_turn(
     most: float,
     rounds: int,
 ) -> None:
-    """Change factors in place until all targets are reached, or no nearer: one control after the other."""
+    """Change `factors` in place, at most `rounds` times, until shares reach `targets` or come no nearer.
+
+    One control after the other: the cells' factors are multiplied by target over the present share of the rows, `start`
+    times ratios up to `most`.
+    """
     best, since = np.inf, 0
     for _ in range(rounds):
         for factor, place, target in zip(factors, places, targets, strict=True):
@@ -217,13 +221,13 @@ def summed(cells: Places, shares: Floats, size: int) -> Floats:
 
 
 def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats]) -> Floats:
-    """Return the largest distance of a cell's share from its target, for each control."""
+    """Return per control the largest distance of a cell's share from its target, of rows of `shares` in `places`."""
     found = [np.abs(np.bincount(p, shares, len(t)) - t).max() for p, t in zip(places, targets, strict=True)]
     return np.array(found)
 
 
 def kinds_of(places: Sequence[Places], sizes: Sequence[int]) -> tuple[Places, tuple[Places, ...]]:
-    """Return the kind of each row, a combination of the controls' cells, and the cell of each kind in each control."""
+    """Return (number of each row's kind, cells of the kinds by control): a kind is a combination of `places`."""
     kinds = np.zeros(len(places[0]), dtype=np.intp)
     first = np.zeros(0, dtype=np.intp)
     for place, size in zip(places, sizes, strict=True):
@@ -274,7 +278,7 @@ def whole_numbers(
 
 
 def chosen_rows(kinds: Places, numbers: NDArray[np.int64], rng: Generator) -> Places:
-    """Return the places of rows, `numbers` of each kind, at random; a kind with too few rows gives them again."""
+    """Return places of rows, `numbers` of each kind, chosen by `rng`; a kind with too few rows gives its rows again."""
     order = rng.permutation(len(kinds))
     order = order[np.argsort(kinds[order], kind="stable")]
     there = np.bincount(kinds, minlength=len(numbers))

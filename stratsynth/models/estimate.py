@@ -124,14 +124,14 @@ class Estimate(Model):
     def design_interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """Return lower and upper ends, arrays by column on the column's scale, for noise and the shares' design error.
 
-        The interval is for the groups' own records, weighted by the true shares of the population that the survey
-        behind the shares was drawn from. How the private records were drawn is not in it: their replicate weights are
-        not asked. NaN where `design` is.
+        The interval, of confidence `level`, is for the groups' own records, weighted by the true shares of the
+        population that the survey behind the shares was drawn from. How the private records were drawn is not in it:
+        their replicate weights are not asked. NaN where `design` is.
         """
         return self._ends(self.noise**2 + self.figures.weighting**2 + self.figures.design**2, level)
 
     def _ends(self, variance: NDArray[np.float64], level: float) -> tuple[Any, Any]:
-        """Return the ends of the interval of an error of this variance by column; NaN where the variance is."""
+        """Return (lower, upper) by column, at `level`, of the interval for errors of `variance`; NaN where it is."""
         width = np.array(
             [math.nan if math.isnan(v) else half_width(v, k, level) for v, k in zip(variance, self.fourth, strict=True)]
         )

@@ -77,7 +77,7 @@ class Predictor(Model):
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:
-        """Return this model."""
+        """Return this model itself, as it predicts a target."""
         return self
 
     def shown(self, data: Data) -> Codes:

@@ -106,7 +106,7 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes.
+    """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes, at random by `rng`.
 
     Columns in `fixed` keep their codes. Return how many rows were mended.
     """
@@ -159,7 +159,7 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Return `rows`, changed in place: a column of a violated one of `boxes` gets a random level, until none is.
+    """Return `rows`, changed in place by `rng`: a column of a violated one of `boxes` gets a level, until none is.
 
     MechanismError if rules contradict each other. Columns in `fixed` stay.
     """

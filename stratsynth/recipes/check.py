@@ -51,11 +51,11 @@ class RecipeCheck:
 
     @property
     def ok(self) -> bool:
-        """True if no check failed."""
+        """True if no check of the recipe failed; notes and checks that were skipped do not count."""
         return all(outcome.verdict != FAILS for outcome in self.outcomes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values, stamped INTERNAL."""
+        """Return {"INTERNAL": True, "ok", "checks"}: of each check its name, verdict and text, as JSON values."""
         checks = [{"check": o.name, "verdict": o.verdict, "text": o.text} for o in self.outcomes]
         return {"INTERNAL": True, "ok": self.ok, "checks": checks}
 

@@ -288,7 +288,7 @@ class Recipe:
 
 
 def benchmark_in(path: str | PathLike[str]) -> Benchmark:
-    """Return the benchmark of the section [benchmark] in a TOML file: a recipe, or that section alone.
+    """Return the benchmark of the section [benchmark] of the TOML file at `path`: a recipe, or that section alone.
 
     Raises:
         RecipeError: No such file or section, or an invalid one.

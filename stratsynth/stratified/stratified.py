@@ -98,7 +98,7 @@ class Stratified(Groupwise[Any]):
 
     @property
     def inner(self) -> Mechanism[Any]:
-        """Mechanism that is fitted in each stratum."""
+        """Mechanism that is fitted in each stratum: the setting `mechanism`."""
         return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
@@ -167,7 +167,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that spends `allot` on all strata's in lock-step; combines their models."""
+        """Return a program on public facts that spends `allot` on all strata in lock-step by `rng`; combines models."""
         given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -179,10 +179,10 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that rehearses the strata for `allot` and returns their models combined, to show the noise.
+        """Return a program on public facts that rehearses the strata for `allot`, by `rng`, and combines their models.
 
-        All use one seed, and one stratum stands for its equivalence class; strata within strata are rehearsed
-        one by one.
+        Its noise is shown. All use one seed, and one stratum stands for its equivalence class; strata within strata are
+        rehearsed one by one.
         """
         given, weights = yield from self._stratum_inputs(public, allot)
         kinds = equivalence_classes(given) if not public.constant else {stratum: [stratum] for stratum in given}
@@ -201,7 +201,7 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Program for `allot`: asks private weights, if any; returns ({stratum: its inputs}, the weights)."""
+        """Program on public facts and `allot`: asks private weights, if any; returns ({stratum: inputs}, weights)."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it

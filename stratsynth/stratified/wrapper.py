@@ -101,7 +101,7 @@ class Groupwise(Around[R]):
         return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 
     def sized(self, public: Public, size: float, budget: Budget) -> Public:
-        """Return the facts with `size`, a noisy number, if none was declared, and strata unchanged under `budget`."""
+        """Return the public facts with the noisy `size` if none was declared, and strata unchanged under `budget`."""
         if public.size is not None:
             return public
         sized, layout = replace(public, size=round(size)), self._layout(public, budget)

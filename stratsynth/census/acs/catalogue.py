@@ -164,7 +164,7 @@ def state_of(letters: object) -> tuple[str, str]:
 
 @cache
 def tasks() -> Mapping[str, FolktablesTask]:
-    """Return the prediction tasks of folktables, by name."""
+    """Return {name: FolktablesTask} of the prediction tasks of folktables."""
     return {
         name: FolktablesTask(
             name,

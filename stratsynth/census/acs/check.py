@@ -71,7 +71,7 @@ class Checked:
         ]
 
     def _people(self) -> list[str]:
-        """Line on weights above the largest."""
+        """Return one line on the people lost by weights above the largest; empty without such records."""
         weight = None if self.found is None else self.found.weight
         if weight is None or not weight.cut:
             return []

@@ -122,7 +122,11 @@ def make(
     weight_mean: str | float | None = None,
     weight_from: str | PathLike[str] | None = None,
 ) -> Made:
-    """Return a `Made`: the schema that `schema` makes of these arguments, and notes on its sources for the user."""
+    """Return a `Made`: the schema of person records of a survey year, and notes on its sources for the user.
+
+    Arguments as of `schema`: columns or a task of folktables, a state, columns left out, a data dictionary, code lists
+    and shares within them with citations, the largest and mean weight or an earlier file that they are taken from.
+    """
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]

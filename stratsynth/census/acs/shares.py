@@ -147,7 +147,7 @@ def shares(
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
-    """Return an int array: each record's number among the groups, the cells of all columns of the schema, row-major."""
+    """Return an int array of each coded record's number among the groups, the cells of the schema, row-major."""
     codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
     return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
 
