@@ -131,7 +131,7 @@ class Graphical(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` rows, codes by column, by randomised rounding by `rng` given `where`.
 
-        Refuse a condition of probability 0.
+        MechanismError for a condition of probability 0.
         """
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -153,7 +153,7 @@ class Graphical(TableModel):
     ) -> Sequence[Mixture]:
         """Return `times` mixtures refitted to `rows` x tables (clique, sigma), redrawn by `rng`.
 
-        Refuse mixtures over merged strata.
+        Unsupported for mixtures over merged strata.
         """
         from stratsynth.adapters.engine.redrawn import redrawn_mixed
 

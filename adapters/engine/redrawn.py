@@ -60,7 +60,7 @@ def redrawn_mixed(
     """Return `times` mixtures refitted to `rows` x everybody's tables (clique, sigma), redrawn by `rng`.
 
     One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
-    all groups. Refuses merged strata.
+    all groups. Unsupported for merged strata.
     """
     schema, strata = mixture.schema, tuple(mixture.parts)
     if any(stratum.is_merge for stratum in strata):

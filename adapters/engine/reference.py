@@ -33,7 +33,7 @@ def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
     """Return each problem's solution by mbi's mirror descent, one problem after another.
 
     The number of steps is rounded up to mbi's blocks of 50. A single step, as rehearsals and starts want it, is our own
-    engine's: nothing is compiled for it. A model above `MOST_CELLS` cells is refused.
+    engine's: nothing is compiled for it. Unsupported for a model above `MOST_CELLS` cells.
     """
     return [_solve(problem) if problem.iterations > 1 else solve([problem])[0] for problem in problems]
 

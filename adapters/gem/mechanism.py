@@ -172,7 +172,7 @@ class GEM(Poolable[ProductMixture]):
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks the questions of a fit on public facts, untrained, choices by `rng`; returns nothing."""
+        """Program that asks a fit's questions for `allot` on public facts, choices by `rng`; nothing is trained."""
         schema, every = public.schema, self.candidate_weights(public)
         rounds = self._rounds(public, allot.rho, public.size)
         first = allot.rho * FIRST if rounds else allot.rho

@@ -63,6 +63,6 @@ class Specialised(Mechanism[Any]):
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks a stratum's usual questions on public facts, choices by `rng`; returns nothing."""
+        """Program that asks a stratum's usual questions for `allot`, by public facts and `rng`; returns nothing."""
         _, starters, rounds = self.base.foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

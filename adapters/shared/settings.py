@@ -30,7 +30,7 @@ def check_target(settings: Any, groups: Sequence[str]) -> None:
 
 
 def check_interactions(settings: Any) -> None:
-    """Refuse `interactions` that are no list of pairs of texts; replace them by tuples in `settings`."""
+    """Raise UsageError for `interactions` that are no list of pairs of texts; make them tuples in `settings`."""
     pairs = settings.interactions
     if not is_list(pairs) or not all(is_texts(pair) and len(pair) == 2 for pair in pairs):
         raise UsageError(f'{settings.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
@@ -38,7 +38,7 @@ def check_interactions(settings: Any) -> None:
 
 
 def check_sizes(settings: Any) -> None:
-    """Refuse settings with public sizes and no citation of their publication, or a citation without sizes."""
+    """Raise UsageError for settings with public sizes and no citation of them, or a citation without sizes."""
     if not isinstance(settings.sizes_citation, str) or bool(settings.sizes) != bool(settings.sizes_citation):
         raise UsageError(f"{settings.name}: public sizes go with sizes_citation, which says where they were published.")
 
@@ -92,8 +92,8 @@ def design_of(
 ) -> Coded:
     """Return the design of the named features, or of all public columns but target and groups; errors name `who`.
 
-    A column of one level, and one that strata define, does not vary and is left out. Reference levels and interactions
-    of other columns are refused.
+    A column of one level, and one that strata define, does not vary and is left out. UsageError for reference levels
+    and interactions of other columns.
     """
     schema = public.schema
     wanted = named or [name for name in schema.names if name not in groups]

@@ -259,7 +259,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
 
 
 def save_frame(frame: pd.DataFrame, file: Path) -> None:
-    """Write a frame to the path `file`, as CSV or Parquet by its suffix, all or nothing; refused if it cannot be."""
+    """Write a frame to the path `file`, as CSV or Parquet by its suffix, all or nothing; StratsynthError on failure."""
     frame = frame.copy(deep=False)
     frame.attrs = {}
     try:
@@ -276,7 +276,7 @@ def save_frame(frame: pd.DataFrame, file: Path) -> None:
 
 
 def load_frame(file: Path) -> pd.DataFrame:
-    """Return the frame of a cell computed before from its Parquet `file`; refuse a damaged one."""
+    """Return the frame of a cell computed before from its Parquet `file`; StratsynthError for a damaged one."""
     import pandas as pd
 
     try:

@@ -168,7 +168,7 @@ class Grid:
     def how(self, cell: GridFit) -> Mechanism[Any]:
         """Return the cell's mechanism, stratified by the cell's columns unless it is an object with its own strata.
 
-        One that releases neither rows nor predictions is refused. If the recipe has [weights] and no [strata], an
+        UsageError for one that releases neither rows nor predictions. If the recipe has [weights] and no [strata], an
         unstratified mechanism that can draw rows by public shares gets them.
         """
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
@@ -199,7 +199,7 @@ class Grid:
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
         """Pairs of settings, each (mechanism's label, stratification), of `said`: pairs of settings' names in a recipe.
 
-        Refuse names of no setting.
+        RecipeError for names of no setting.
         """
         known = {
             setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
@@ -211,7 +211,7 @@ class Grid:
     def weights(self, by: Sequence[str]) -> Weights:
         """Weights for strata by the columns `by`: the recipe's shares, summed over its other columns.
 
-        Refused without a section [weights], or if one of the columns has no shares.
+        RecipeError without a section [weights], WeightsError if one of the columns has no shares.
         """
         if self.recipe.weights is None:
             raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")

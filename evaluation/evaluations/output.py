@@ -23,7 +23,7 @@ NOTICE = "INTERNAL.txt"
 
 
 def refuse_output(folder: str | Path) -> None:
-    """Refuse a path `folder` for scores if it lies in a release, is a file, or is a folder that is not empty."""
+    """Raise UsageError for a path `folder` of scores that lies in a release, is a file, or is a folder not empty."""
     refuse_release_folder(folder)
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):

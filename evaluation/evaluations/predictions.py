@@ -139,7 +139,7 @@ def evaluate_predictions(
 def _in_order(real: Any, given: Sequence[Any]) -> Any:
     """Return `real` itself, whose rows have an order, or rows of a database read once into a table.
 
-    Spark is refused, and a database unless all of the predictions `given` are folders of releases.
+    Unsupported for Spark, and for a database unless all of the predictions `given` are folders of releases.
     """
     source = None if isinstance(real, EncodedRows) else open_source(real)
     if source is None or source.engine is None:

@@ -104,7 +104,10 @@ def number_columns(schema: Schema, by: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def thresholds_by_column(schema: Schema, stated: Thresholds | None = None) -> dict[str, tuple[float, ...]]:
-    """Mapping from each column of numbers in a schema to its thresholds: those `stated` by column, or the schema's."""
+    """Mapping from each column of numbers in a schema to its thresholds: those `stated` by column, or the schema's.
+
+    UsageError for other columns, and for thresholds that are no finite numbers.
+    """
     known = number_columns(schema)
     if stated is not None and not isinstance(stated, Mapping):
         raise UsageError(

@@ -165,7 +165,7 @@ class _Keys:
     def count(self, clique: tuple[str, ...], *, grouped: bool) -> _Cells:
         """Count both tables' rows in each occupied cell of the clique, or of group x clique if `grouped`.
 
-        Refuse 2^62 cells.
+        Unsupported for 2^62 cells or more.
         """
         pair, last = self._pair, clique[-1]
         prefix, size = self._prefix(clique[:-1], grouped=grouped)

@@ -98,7 +98,7 @@ def _made_anew(release: Release, folder: Path, out: Path, rows: int | None, seed
 
 
 def refuse_release(out: Path) -> None:
-    """Refuse a path `out` within a release folder, which `verify` would not know."""
+    """Raise UsageError for a path `out` within a release folder, where `verify` would find it."""
     place = out.resolve()
     inside = next((above for above in (place, *place.parents) if (above / CERTIFICATE).is_file()), None)
     if inside is not None:
@@ -119,9 +119,10 @@ def sample_release(
     like: Path | None = None,
     groups: str = "declared",
 ) -> tuple[int, str]:
-    """Draw rows of the release `folder` to `out`, as `sample` with these options.
+    """Draw rows of the release `folder` to the file or folder `out`; return (number, line on rules or "").
 
-    Return (number, line on rules or "").
+    Others are options of the command `sample`: `rows` in all or `by_group`, conditions `where`, `seed`, columns to
+    `balance`, a file whose spelling is `like` it, `groups` by declared or measured sizes.
     """
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
@@ -216,7 +217,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """Return [("Rules", sentence)] on how many synthetic rows of the release `folder` rules changed; [] without."""
+    """Return [("Rules", sentence)] on how many rows of release `folder` rules changed, or []; or ReleaseError."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES

@@ -35,7 +35,7 @@ CONTROLS = (
 
 
 def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
-    """Refuse all but an opened table with a reviewed schema, a budget and delta that go with it, and a valid seed."""
+    """Raise UsageError unless the table is opened, its schema reviewed, budget and delta sound, and the seed valid."""
     if not isinstance(table, PrivateTable):
         data = "data" if quoted_value(table).endswith(" object") else quoted_value(table)
         raise UsageError(
@@ -50,7 +50,7 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
 def prepared_for(
     mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
 ) -> Prepared:
-    """Return the mechanism prepared for a table and budget; refuse one prepared for others, and a prior of its rows."""
+    """Return the mechanism prepared for a table and budget; UsageError for others, and a prior that is the table."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.priors import Prior
 
@@ -71,7 +71,11 @@ def prepared_for(
 
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
-    """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public."""
+    """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public.
+
+    The former, and a plain function on private rows, are Unsupported; inputs that are the table, and columns of
+    integers without such levels, a UsageError.
+    """
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
     check_sums_served(how, table.backend.reads)
@@ -87,12 +91,12 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
 
 
 def check_groups(what: str, groups: object) -> None:
-    """Refuse all `groups` but the texts "declared" and "measured"; `what` begins the message."""
+    """Raise UsageError for all `groups` but the texts "declared" and "measured"; `what` begins the message."""
     one_of(what, groups, ("declared", "measured"))
 
 
 def check_measured(prepared: Prepared) -> None:
-    """Refuse rows by measured sizes of a prepared fit without strata, without rows, or of shares measured anyway."""
+    """Raise UsageError for measured sizes if a prepared fit has no strata, no rows, or shares measured anyway."""
     layout, how = prepared.strata, prepared.mechanism
     if layout is None or layout.families or how.returns != Returns.ROWS:
         raise UsageError(
@@ -155,7 +159,7 @@ def refuse_private_controls(
 
 
 def check_types(table: PrivateTable) -> None:
-    """Refuse a table whose column of integers has levels that are all texts and no numbers: no row would be counted.
+    """Raise UsageError for a table whose column of integers has levels that are all texts: no row would be counted.
 
     Of floats nothing is said by their type: a column without a value is one of floats.
     """

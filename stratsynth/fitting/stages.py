@@ -262,7 +262,7 @@ def _raked(release: Release, benchmark: Benchmark) -> Release:
 
 
 def _openly(work: Callable[[], Any]) -> Any:
-    """Return the result of `work` on public rows; an error of third-party code is shown in full."""
+    """Return the result of `work` on public rows; a MechanismError shows an error of third-party code in full."""
     try:
         return work()
     except MechanismError as error:

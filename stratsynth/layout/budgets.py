@@ -69,7 +69,7 @@ class StratumBudgets:
     def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
         """Return {stratum: epsilon} for `strata`, the smallest figure of members.
 
-        Refuse 0 and more than the fit's `epsilon`.
+        UsageError for an epsilon of 0, or of more than the fit's `epsilon`.
         """
         columns = strata[0].columns
         lines = [

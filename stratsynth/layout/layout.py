@@ -93,7 +93,7 @@ def lay_out(
     `size` is the number of records that thresholds of small groups are compared with; None if unknown.
 
     Raises:
-        UsageError: Merges, budgets or shares that do not fit the strata.
+        UsageError: Merges, budgets or shares that do not fit the strata; a threshold without a size or public shares.
     """
     base = crossing(schema, by, groups.together(schema, by))
     labels = {stratum.label for stratum in base}

@@ -54,7 +54,7 @@ class BinSum:
         return f"{what} of {self.column} ({price}, noise {self.noise:,.3g}, a standard deviation)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"column", "multiples", price under its currency's unit, "noise_sd"} as JSON values, for plans."""
         priced = {self.currency.unit: self.price, "noise_sd": self.noise}
         return {"column": self.column, "multiples": list(self.multiples), **priced}
 
@@ -76,7 +76,7 @@ class BinSums:
         return f"of everybody: {'; '.join(map(str, self.questions))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"asked": True, "questions": list of `BinSum.to_dict`}, or {"asked": False, "why": reason}."""
         if self.why_not:
             return {"asked": False, "why": self.why_not}
         return {"asked": True, "questions": [one.to_dict() for one in self.questions]}

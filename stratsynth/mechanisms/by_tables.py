@@ -49,7 +49,7 @@ class ByTables:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"share", "rho", "tables", "noise_sd"} of these tables, numbers for plans and certificates."""
         return {"share": self.share, "rho": self.rho, "tables": len(self.cliques), "noise_sd": self.noise}
 
 

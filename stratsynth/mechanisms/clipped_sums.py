@@ -137,7 +137,7 @@ class ClippedSums:
         return f"sum of {column.column} up to {column.clip:,.10g}, noise {_plain(noise)} (a standard deviation){mean}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return JSON values: {"asked": False, "why": text}, or "asked", "share", price, "columns", "strata", sizes."""
         if not self.asked:
             return {"asked": False, "why": self.why_not}
         columns = [

@@ -72,7 +72,7 @@ class FirstQuestion:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"asked": False, "why": text}, or "asked", "share", price, "noise_sd", "declared" and "level"."""
         if not self.asked:
             return {"asked": False, "why": self.why_not}
         return {
@@ -106,7 +106,7 @@ def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[
 
 
 def first_question(public: Public, allot: Allotment) -> FirstQuestion:
-    """Return the first question of a fit with this allotment, on public facts; with a reason not to ask it, if any.
+    """Return the first question of a fit with `allot`, on public facts; with a reason not to ask it, if any.
 
     The reason is that noise would hide all: it could not tell half of the declared records from none where the upper
     bound of an empty table would pass that half with a probability above CHANCE; where no size is declared, half of

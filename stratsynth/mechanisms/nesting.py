@@ -117,9 +117,10 @@ def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """Return (grouping of the column `name`, a code list, by `size` and `noise`, 0: single codes; reason); or refuse.
+    """Return (number of the grouping of code list `name` by `size` and `noise`, 0 for single codes; reason).
 
-    `defining` is the reason why single codes must stay; empty if there is none.
+    `defining` is the reason why single codes must stay; empty if there is none. SchemaError if a grouping that `column`
+    sets splits codes of a rule in the schema.
     """
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):

@@ -234,7 +234,7 @@ def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
 
 
 def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ClippedSums | None:
-    """Return the clipped sums that `allot` pays on public facts, or why none; None without a clip, or without rows."""
+    """Return the clipped sums of a mechanism for `allot` on public facts, or why none; None without clip or rows."""
     if mechanism.returns != Returns.ROWS or not declares_clip(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.sums(public, allot)) is not None:
@@ -243,7 +243,7 @@ def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> 
 
 
 def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
-    """Return the questions within bins that `allot` pays on public facts, or why none; None if none is declared."""
+    """Return a mechanism's questions within bins for `allot` on public facts, or why none; None if none is declared."""
     if mechanism.returns != Returns.ROWS or not declares_bin_sums(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.bin_sums(public, allot)):

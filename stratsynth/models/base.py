@@ -77,7 +77,7 @@ class Model(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Return plain facts and arrays from which `from_state` makes an equal model."""
+        """Return a `State`: plain facts and arrays from which `from_state` makes an equal model."""
 
     @classmethod
     @abstractmethod
@@ -142,7 +142,7 @@ class Model(ABC):
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
     def gaps(self) -> Sequence[Mapping[str, Any]]:
-        """Return JSON values on each measured gap of decisions between groups, for the certificate; none by default."""
+        """Return a list of dicts of JSON values, one a measured gap of decisions between groups; empty by default."""
         return ()
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:

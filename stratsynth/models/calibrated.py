@@ -115,7 +115,7 @@ class Calibrated(TableModel):
     """Largest ratio of a row: controls that ask for more are missed."""
 
     def ratios(self, rows: Codes) -> Floats:
-        """Return how many times as likely each row is as under the other model, at most `most`."""
+        """Return an array: how many times as likely each row of `rows` is as under the other model, at most `most`."""
         return ratios_of(self.factors, [control.places(rows) for control in self.controls], self.most)
 
     def mass(self, where: Where) -> float:
@@ -176,20 +176,20 @@ class Calibrated(TableModel):
         return {name: codes[chosen] for name, codes in pool.rows.items()}
 
     def oneway(self, column: str) -> Floats:
-        """Return the probabilities of a column's levels: of rows that are drawn, always the same ones."""
+        """Return an array of the probability of each level of a column: of rows drawn once, always the same ones."""
         rows, ratios = self._known
         return np.bincount(rows[column], ratios, self.schema.size(column)) / len(ratios)
 
     def mixture(self) -> Mixture:
-        """Return the other model if it mixes strata, whose shares are those before the controls; refused if not."""
+        """Return the mixture of strata that was calibrated, shares as before the controls; UsageError if it is none."""
         return self.base.mixture()
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return the sections of a page of the model that was calibrated; `named` gives a column's shown name."""
+        """Return the page's Sections of the model that was calibrated; `named` maps a group's label to its name."""
         return self.base.sections(named)
 
     def state(self) -> State:
-        """Return the other model's state with controls, factors and shares."""
+        """Return a `State`: the calibrated model's own state, with controls, factors and reached shares."""
         inner = self.base.state()
         arrays = {f"base/{name}": array for name, array in inner.arrays.items()}
         arrays |= {f"factors/{i}": factor for i, factor in enumerate(self.factors)}

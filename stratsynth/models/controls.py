@@ -62,12 +62,12 @@ class ControlTotals:
         return found
 
     def places(self, rows: Codes) -> Places:
-        """Return the number of each row's cell, rows being given as level numbers by column."""
+        """Return an array: for each of `rows`, level numbers by column, the number of its cell in these totals."""
         inside = [group[rows[name].astype(np.intp)] for name, group in zip(self.columns, self.groups, strict=True)]
         return np.ravel_multi_index(inside, self.totals.shape)
 
     def where(self, cell: int) -> Where:
-        """Return the condition on rows that lie in a cell."""
+        """Return {column: set of level numbers} of the rows that lie in the cell of this number."""
         inside = np.unravel_index(cell, self.totals.shape)
         return {
             name: frozenset(np.flatnonzero(group == number).tolist())
@@ -75,7 +75,7 @@ class ControlTotals:
         }
 
     def facts(self) -> dict[str, Any]:
-        """Return columns, groups and totals as JSON values, for the file of a model."""
+        """Return a dict of JSON values, for the file of a model: these columns, groups and totals."""
         groups = [group.tolist() for group in self.groups]
         return {"columns": list(self.columns), "groups": groups, "totals": self.totals.tolist()}
 
@@ -216,7 +216,7 @@ def _fit_together(
 
 
 def summed(cells: Places, shares: Floats, size: int) -> Floats:
-    """Return the sum of the shares in each of `size` cells."""
+    """Return an array of `size` sums: the shares of the rows in each cell, `cells` being each row's cell number."""
     return np.asarray(np.bincount(cells, shares, size), dtype=np.float64)
 
 
@@ -227,7 +227,7 @@ def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats
 
 
 def kinds_of(places: Sequence[Places], sizes: Sequence[int]) -> tuple[Places, tuple[Places, ...]]:
-    """Return (number of each row's kind, cells of the kinds by control): a kind is a combination of `places`."""
+    """Return (each row's kind, a number; per control, each kind's cell) of `places`, controls' cells of rows."""
     kinds = np.zeros(len(places[0]), dtype=np.intp)
     first = np.zeros(0, dtype=np.intp)
     for place, size in zip(places, sizes, strict=True):

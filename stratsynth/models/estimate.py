@@ -64,7 +64,7 @@ class Figures:
     NaN where no such shares are in the mean, or their error is not known."""
 
     def check(self, number: int) -> None:
-        """Refuse arrays that are not `number` finite floats, of a range as their field's, with a ReleaseError."""
+        """Raise ReleaseError unless these arrays have `number` finite floats each, in the range of their field."""
         for f in fields(self):
             array = getattr(self, f.name)
             sound = array.dtype == np.float64 and array.shape == (number,)
@@ -178,7 +178,7 @@ class Estimate(Model):
         return pd.DataFrame([row for path, part in self.walk() for row in part._rows(path, level)])  # noqa: SLF001
 
     def walk(self, path: tuple[Stratum, ...] = ()) -> Iterator[tuple[tuple[Stratum, ...], Estimate]]:
-        """Yield this estimate and all below it, each with its path of strata; all records first."""
+        """Yield pairs (path of strata, estimate): this one, at `path`, then all below it; all records come first."""
         yield path, self
         for stratum, part in self.parts.items():
             yield from part.walk((*path, stratum))
@@ -242,7 +242,7 @@ class Estimate(Model):
         return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
 
     def mixture(self) -> Mixture:
-        """Raise a UsageError: the effect of weights is part of the intervals."""
+        """Raise a UsageError always: weights cannot be varied, as their effect is part of the intervals."""
         raise UsageError(
             "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
             "sample, noisy, or state their own error; to see others, take the weighted mean of the groups' rows of "
@@ -265,7 +265,7 @@ class Estimate(Model):
         )
 
     def state(self) -> State:
-        """Return figures, columns and law of the noise, then the parts' states, each with its share."""
+        """Return a `State`: figures, columns and law of the noise, then the parts' states, each with its share."""
         arrays = {f.name: getattr(self.figures, f.name) for f in fields(self.figures)}
         own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
         own |= {"design_by": self.design_by} if self.design_by else {}

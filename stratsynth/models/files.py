@@ -64,7 +64,7 @@ def save_laws(laws: Mapping[str, Inside], folder: Path) -> None:
 
 
 def load_laws(folder: Path, schema: Schema) -> dict[str, Inside]:
-    """Return the laws of numbers within bins by column in a model's folder, {} for no file; ReleaseError if damaged."""
+    """Return laws of numbers within bins by a schema's column, in a model's folder; {} for no file, or ReleaseError."""
     if not os.path.lexists(folder / LAWS):
         return {}
     stored = npz.read(folder / LAWS, parse_json)

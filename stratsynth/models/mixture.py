@@ -75,7 +75,7 @@ class Mixture(TableModel):
         return masses
 
     def mass(self, where: Where) -> float:
-        """Return the probability that a row meets the condition `where`: the parts' masses, weighted."""
+        """Return the probability, 0 to 1, that a row meets the condition `where`: the parts' masses, weighted."""
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
@@ -143,7 +143,7 @@ class Mixture(TableModel):
         return self
 
     def state(self) -> State:
-        """Return the parts' states side by side, each with its weight and kind."""
+        """Return a `State`: the parts' states side by side, each with its weight and kind."""
         return stored(self.parts, lambda stratum: {"weight": self.weights[stratum], "kind": self.parts[stratum].kind})
 
     @classmethod

@@ -58,7 +58,7 @@ class Moved:
             counts[self.stratum] = counts.get(self.stratum, 0) + number
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict of numbers of rows drawn, drawn again, mended, in all and by stratum with some drawn again."""
+        """Return {"rows", "redrawn", "mended": numbers of rows; "strata": these by stratum, where some are redrawn}."""
         strata = {
             name: {"rows": self.rows[name], "redrawn": number, "mended": self.mended[name]}
             for name, number in self.redrawn.items()
@@ -132,7 +132,7 @@ def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """Return a box of forbidden cells for each of the schema's rules: by column, a mask of its forbidden levels."""
+    """Return a list, one dict for each of the schema's rules: column -> Boolean mask of its forbidden levels."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):

@@ -278,7 +278,7 @@ class Recipe:
         return rows
 
     def drawn(self) -> int | None:
-        """Return the number of rows in the release, None if it has none; refuse too many for the memory."""
+        """Return the number of rows in the release, None if it has none; Unsupported for too many for the memory."""
         from stratsynth.release.sampling import check_rows
 
         if self.how().returns != Returns.ROWS:

@@ -178,7 +178,7 @@ class ReleaseSection:
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
-    """Return an object of `cls` from a recipe's section; unknown keys and other types are refused.
+    """Return an object of `cls` from a recipe's section; RecipeError for unknown keys and values of other types.
 
     Paths are joined to `folder`; `where` names file and section in messages.
     """

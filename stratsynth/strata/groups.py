@@ -78,7 +78,7 @@ class Groups:
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 
     def together(self, schema: Schema, by: Sequence[str]) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Return {column: {name: levels}} of merges and bands in all strata of a schema's columns; or UsageError."""
+        """Return {column: {name: levels}} of merges and bands in strata of columns `by` of a schema; or UsageError."""
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for column, merges in self.merge.items():
             _check_column(schema, by, column)
@@ -160,7 +160,7 @@ def _levels(
 def _nested(
     column: str, made: dict[str, tuple[str, ...]], fixed: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return `made`, merges of a column by name; refuse overlaps without nesting, and parts of one of `fixed`."""
+    """Return `made`, merges of `column` by name; UsageError for overlaps unless nested, and parts of one of `fixed`."""
     sets = {name: set(levels) for name, levels in (*fixed.items(), *made.items())}
     for name in made:
         mine = sets[name]

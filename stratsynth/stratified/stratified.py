@@ -130,7 +130,11 @@ class Stratified(Groupwise[Any]):
         return self.inner
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the largest allotment of any stratum for the budget, by public facts; refuse mixed currencies."""
+        """Return the largest allotment of any stratum for the budget, by public facts.
+
+        Unsupported for currencies that are mixed or do not go with weights, budgets or neighbours; UsageError for a
+        stratum with less than private weights cost.
+        """
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}
@@ -263,9 +267,10 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the mechanism `name` in strata by `by`: by its own settings if it makes strata, else in a `Stratified`.
+    """Return the mechanism `name` in strata by `by`: by its own `settings` if it makes strata, else in a `Stratified`.
 
-    `weights`, `groups` and `budgets` are those of the strata.
+    `weights`, `groups` and `budgets` are those of the strata. RecipeError if the settings name one of them, too;
+    Unsupported if the mechanism has no such field.
     """
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)

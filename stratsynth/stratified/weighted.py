@@ -111,7 +111,8 @@ class Weighted(Around[Any]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the inner mechanism's allotment for the budget on public facts; refuse shares of all columns.
 
-        Refused inside strata, whose shares are not everybody's, and beside other shares that rows are drawn by.
+        Unsupported too inside strata, whose shares are not everybody's; UsageError beside other shares that rows are
+        drawn by.
         """
         if public.constant:
             raise Unsupported(

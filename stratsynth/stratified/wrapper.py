@@ -76,7 +76,7 @@ class Groupwise(Around[R]):
         """True if questions go to single strata alone: none to all records, none within a stratum's strata."""
 
     def check_groups(self) -> None:
-        """Refuse `by` as a single text, and weights, groups or budgets of another class; keep `by` as a tuple."""
+        """Raise UsageError for `by` that is no list of texts, or parts of another class; keep `by` as a tuple."""
         if isinstance(self.by, str):
             raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
         if not is_texts(self.by):

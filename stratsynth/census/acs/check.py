@@ -61,7 +61,7 @@ class Checked:
         return "\n".join(lines)
 
     def _unknown(self) -> list[str]:
-        """Lines on the columns with unknown values, each with its most frequent ones."""
+        """Return a list of lines, one a column with unknown values: how many records, and its most frequent ones."""
         columns = {} if self.found is None else self.found.columns
         return [
             f"  {name} has values that the schema does not know in {each.outside:,} records: "

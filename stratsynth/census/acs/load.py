@@ -198,7 +198,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Refuse a file `path` whose serial numbers, the Arrow column `found`, begin with another year than `wanted`'s."""
+    """Raise UsageError if the Arrow column `found`, serial numbers of the file `path`, is not of `wanted`'s years."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4

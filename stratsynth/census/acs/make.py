@@ -174,7 +174,8 @@ def _wanted(
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return (tuple of the columns, or of those of the task `name` but `without`, in order; notes on the task).
 
-    All are named as of that year.
+    All are named as of that year. UsageError unless one of columns and task is given, for columns twice, and for ones
+    left out that the task lacks.
     """
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
@@ -198,7 +199,7 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """Return the catalogue's entry of column `name` in a survey year.
+    """Return the catalogue's entry of column `name` in a survey year; UsageError for an unknown column, or no levels.
 
     For a column that the catalogue lacks, the entry is made of `variables`, a dictionary's entries by column.
     """
