@@ -216,6 +216,7 @@ class _Routes:
         """Connected part of each column; parts are joined by empty separators."""
 
     def _parts(self) -> list[int]:
+        """Return, by column number, the number of the connected part of the tree that it is in."""
         part, found = list(range(len(self.tree.cliques))), [0] * len(self.tree.sizes)
         for i, (parent, separator) in enumerate(zip(self.tree.parents, self.tree.separators, strict=True)):
             if separator:  # parents come before their children

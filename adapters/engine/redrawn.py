@@ -92,6 +92,7 @@ def redrawn_mixed(
 
 
 def _parts(mixture: Mixture) -> list[Graphical]:
+    """Return a list of the mixture's parts that are graphical models."""
     return [part for part in mixture.parts.values() if isinstance(part, Graphical)]
 
 

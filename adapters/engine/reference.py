@@ -39,6 +39,7 @@ def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _solve(problem: Problem) -> Solution:
+    """Return the solution of one problem by mbi's mirror descent; Unsupported above `MOST_CELLS` cells."""
     tree, number = problem.tree(), total(problem)
     check_size(tree, MOST_CELLS)
     forest = laid_out([tree])

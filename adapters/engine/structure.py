@@ -111,6 +111,7 @@ class _Growing:
         return self._known[ends]
 
     def _joins(self, ends: int) -> bool:
+        """True if the model, after all columns of the bit set `ends` are joined, has at most `most` cells."""
         joined = list(self._around)
         for i in _members(ends):
             joined[i] |= ends

@@ -212,7 +212,7 @@ class GEM(Poolable[ProductMixture]):
         )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return a learner whose model is of the columns' tables `ones` alone; its generator starts there later."""
+        """Return a learner of the schema's model by tables `ones`, `total` records; its generator starts by `rng`."""
         model = ProductMixture.independent(schema, ones, total)
         # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]

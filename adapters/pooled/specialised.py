@@ -43,7 +43,7 @@ class Specialised(Mechanism[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program of a stratum's rounds for `allot`, on public facts; returns its model, everybody's without any."""
+        """Program of a stratum's rounds for `allot` on public facts, without `rng`; returns its model."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         # everybody's model is post-processing of answers already paid, so starting from it is free

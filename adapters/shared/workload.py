@@ -136,6 +136,7 @@ def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedi
 
 
 def _ways(text: str) -> int:
+    """Return k of a text "all k-way"; UsageError for another text."""
     match = re.fullmatch(rf"all ([1-{WIDEST}])-way", text)
     if match is None:
         raise UsageError(

@@ -166,6 +166,7 @@ class Report:
 
 
 def _lines(audit: Audit) -> Iterator[list[Value]]:
+    """Yield the cells of an audit's line in the report's table, then of each control's."""
     yield _line(audit.what, audit, audit.verdict, audit.unit)
     for control in audit.controls:
         yield _line(f"- control: {control.name}", control, control.state, "")

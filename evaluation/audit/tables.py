@@ -109,6 +109,7 @@ def _sides(runs: int) -> Iterator[int]:
 
 
 def _schema(side: int, k: int, *further: str) -> Schema:
+    """Schema of a column A and k columns B0, B1, ... of `side` levels each, and `further` ones of two."""
     levels = Categorical(levels=tuple(str(i) for i in range(side)))
     two = Categorical(levels=("one", "other"))
     return Schema({"A": levels, **{f"B{i}": levels for i in range(k)}, **dict.fromkeys(further, two)})

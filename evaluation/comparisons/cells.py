@@ -54,16 +54,19 @@ class CellRunner:
 
     @cached_property
     def _real(self) -> EncodedRows:
+        """Real rows of the recipe, encoded, with weights; read once."""
         recipe = self._grid.recipe
         return EncodedRows.read(recipe.data.rows, recipe.schema(), weigh=True)
 
     @cached_property
     def _numbers(self) -> RawNumbers:
+        """Real numbers of the recipe's rows, with weights; read once."""
         recipe = self._grid.recipe
         return raw_numbers(recipe.data.rows, recipe.schema(), self._grid.by, weigh=True)
 
     @cached_property
     def _holdout(self) -> EncodedRows | None:
+        """Hold-out's rows, encoded with weights, read once; None if the grid has none."""
         path = self._grid.scoring.holdout
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
@@ -132,6 +135,7 @@ def _called(setting: str) -> Iterator[None]:
 
 
 def _baseline(name: str) -> dict[str, Any]:
+    """Return the facts of a row of the tidy frame on the baseline `name`: mechanism, stratification, epsilon, seed."""
     return {"mechanism": f"({name})", "stratification": BASELINE, "epsilon": np.inf, "seed": 0}
 
 
@@ -231,6 +235,7 @@ def in_columns(
 
 
 def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: float) -> pd.DataFrame:
+    """Return `frame`, of one metric, in the grid's columns, with `facts`, labels of groups and `seconds`."""
     import pandas as pd
 
     found = frame.reset_index(drop=True)

@@ -50,6 +50,7 @@ def roads_section(
 
 
 def _called(row: Any, by: Sequence[str], schema: Schema) -> str:
+    """Return the name for readers of the group of `row`, by the schema's labels of the columns `by`; or "everybody"."""
     return "everybody" if row["scope"] == EVERYBODY else group_name({c: row[c] for c in by}, schema)
 
 
@@ -88,6 +89,7 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
 
 
 def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
+    """Return the drawing of rows `part` of one group: score against epsilon, a line a kind of road."""
     panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
     said = []
     for i, kind in enumerate(KINDS):

@@ -376,4 +376,5 @@ def _refuse(
 
 
 def _pairs(pair: Pair) -> bool:
+    """True if at least two variables of a pair have few enough levels to be correlated."""
     return sum(pair.schema.size(name) <= MOST_LEVELS for name in pair.variables(None)) > 1

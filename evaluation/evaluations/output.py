@@ -90,6 +90,7 @@ def _marked(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame) -> list[list[Any]]:
+    """Return the frame's rows as lists of plain values for JSON."""
     columns = [[_plain(value) for value in frame[name].astype(object)] for name in frame.columns]
     return [list(row) for row in zip(*columns, strict=True)]
 

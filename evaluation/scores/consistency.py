@@ -66,6 +66,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
+    """Text of a rule's conditions by column, as `MAR 1, 2`, joined by `joined`; at most four levels are named."""
     texts = []
     for name, condition in conditions.items():
         levels = (condition,) if isinstance(condition, str) else condition

@@ -84,6 +84,7 @@ def _of_numbers(codes: Codes, schema: Schema, query: Query, numbers: NDArray[np.
 
 
 def _of_group(query: Query, numbers: NDArray[np.float64]) -> float:
+    """Return a query's mean or quantile of one group's numbers; NaN without any."""
     if not len(numbers):
         return float("nan")
     mean = query.statistic == "mean"

@@ -149,6 +149,7 @@ def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.Dat
 
 
 def _scale(distance: str) -> float:
+    """Return 2 for the distance "l1" and 1 for "tv", which multiplies total variation; UsageError for other texts."""
     scales = {"l1": 2.0, "tv": 1.0}
     one_of("evaluation: distance", distance, tuple(scales))
     return scales[distance]

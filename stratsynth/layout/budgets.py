@@ -90,6 +90,7 @@ class StratumBudgets:
 
 
 def _labelled(figures: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """Return pairs (label, float) of a mapping of figures; UsageError for other keys, or values that are no numbers."""
     if not isinstance(figures, Mapping) or not all(isinstance(label, str) for label in figures):
         raise UsageError('budgets: give a table from label to number, as {"1|9": 0.5}.')
     for label, figure in figures.items():

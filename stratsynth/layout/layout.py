@@ -88,9 +88,7 @@ def lay_out(
     size: int | None,
     epsilon: float,
 ) -> Layout:
-    """Return the layout of the schema's strata of `by`: groups, shares by `weights`, epsilons, from public facts.
-
-    `size` is the number of records that thresholds of small groups are compared with; None if unknown.
+    """Return the layout of the schema's strata of `by`: groups, shares by `weights`, epsilons, for `size` records.
 
     Raises:
         UsageError: Merges, budgets or shares that do not fit the strata; a threshold without a size or public shares.

@@ -130,6 +130,7 @@ class ClippedSums:
         return f"for {100 * self.share:g} % of the budget ({unit}), for means: {columns}"
 
     def _words(self, column: ClippedColumn) -> str:
+        """Return words for a plan on the sum of `column`: clip, noise, and the mean's half width if it is known."""
         noise, half = self.noise[""] * column.half, self.half_width(column)
         mean = (
             "" if half is None else f", which leaves everybody's mean within {_plain(half)} (95 %, without other noise)"
@@ -202,7 +203,7 @@ def clipped_sums(
 
 
 def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum, float]:
-    """Return each stratum's part of the amount in `currency`: 1, or less where another one has a larger budget."""
+    """Return each stratum's part, in `layout`, of the amount in `currency`: 1, or less beside a larger budget."""
     if not layout.own_budgets:
         return dict.fromkeys(layout.strata, 1.0)
     own = {e: PAID[currency](replace(budget, epsilon=e)).amount for e in set(layout.epsilons.values())}

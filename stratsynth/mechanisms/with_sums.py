@@ -126,7 +126,7 @@ class WithSums(Mechanism[Any]):
         return (yield from mechanism.steps(public, rest, rng))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that asks the sums of `allot`, then the inner mechanism's rehearsal."""
+        """Return a program on public facts that asks the sums of `allot`, then rehearses what is inside by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.rehearsal(public, rest, rng))

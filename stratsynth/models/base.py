@@ -158,6 +158,7 @@ class Model(ABC):
         return ""
 
     def _refused(self, wanted: Returns) -> UsageError:
+        """Return the UsageError that this model cannot give `wanted`, with what it gives and where."""
         gives, _, door = _GIVES[self.returns]
         return UsageError(f"this release {gives} and {_GIVES[wanted][1]}: see {door}.")
 

@@ -184,6 +184,7 @@ class Estimate(Model):
             yield from part.walk((*path, stratum))
 
     def _rows(self, path: tuple[Stratum, ...], level: float) -> Iterator[dict[str, Any]]:
+        """Yield a dict for each column's mean at `level`, a row of `estimates`, in the group at `path`."""
         from stratsynth.schema.transforms import backward, mean_back
         from stratsynth.strata import label
 

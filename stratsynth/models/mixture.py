@@ -67,6 +67,7 @@ class Mixture(TableModel):
         return rest
 
     def _masses(self, where: Where) -> dict[Stratum, tuple[float, Where]]:
+        """Return {stratum: (its mass on `where`, the condition left inside it)} of the strata that can meet `where`."""
         masses = {}
         for stratum, part in self.parts.items():
             rest = self._within(stratum, where)

@@ -145,6 +145,7 @@ def _boxes(schema: Schema) -> Boxes:
 
 
 def _inside(box: dict[str, NDArray[np.bool_]], rows: Codes) -> NDArray[np.bool_]:
+    """Return a mask of the `rows` in a box: column -> mask of its levels that are in it."""
     inside = np.ones(len(next(iter(rows.values()))), dtype=bool)
     for column, table in box.items():
         inside &= table[rows[column]]
@@ -152,6 +153,7 @@ def _inside(box: dict[str, NDArray[np.bool_]], rows: Codes) -> NDArray[np.bool_]
 
 
 def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
+    """Return a mask of the `rows`, level numbers by column, that lie in any of the boxes."""
     found = np.zeros(len(next(iter(rows.values()), ())), dtype=bool)
     for box in boxes:
         found |= _inside(box, rows)

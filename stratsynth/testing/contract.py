@@ -192,6 +192,7 @@ def _traces(run: Run) -> Iterator[Finding]:
 
 
 def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
+    """Yield (question asked, answer) for all questions of a run, in order."""
     for batch, answers in zip(run.batches, run.answers, strict=True):
         yield from zip(batch, answers, strict=True)
 

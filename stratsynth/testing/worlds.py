@@ -40,7 +40,7 @@ class World:
     """Public rows that fits start from; None without a prior."""
 
     def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
-        """Return a frame of random rows of texts: `kind` `empty`, `one`, `constant`, `lopsided`, `many` or `any`."""
+        """Return a frame of random texts by `rng`: `kind` `empty`, `one`, `constant`, `lopsided`, `many` or `any`."""
         number = {"empty": 0, "one": 1, "many": MANY_ROWS}.get(kind, int(rng.integers(0, MOST_ROWS)))
         columns = {}
         for name in self.schema.names:
@@ -126,6 +126,7 @@ def worlds() -> Iterator[World]:
 
 
 def _world(schema: Schema, by: tuple[str, ...]) -> World:
+    """Return a world of a schema with strata by the columns `by`, of made-up, uneven public shares."""
     strata = crossing(schema, by)
     odds = 0.4 ** np.arange(len(strata))
     shares = pd.DataFrame([{**s.to_dict(), "share": w} for s, w in zip(strata, odds / odds.sum(), strict=True)])

@@ -177,6 +177,7 @@ def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str
 
 
 def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return {group: tuple of its codes}, from a mapping of codes to groups."""
     found: dict[str, tuple[str, ...]] = {}
     for code, group in groups.items():
         found[group] = (*found.get(group, ()), code)

@@ -93,6 +93,10 @@ def load(
 
 
 def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[str, ...] | None:
+    """Return the columns as named in that year, those of the task `name` with the weight; None for all.
+
+    Or UsageError.
+    """
     if columns is not None and name is not None:
         raise UsageError("census: give columns, or a task, or neither.")
     if name is not None:
@@ -106,6 +110,7 @@ def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[
 
 
 def _known(year: int) -> set[str]:
+    """Return the names of the catalogue's columns of that year, without those that cannot be released."""
     return {each.name for each in entries() if not each.refused and each.valid(year)}
 
 
