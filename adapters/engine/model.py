@@ -123,7 +123,7 @@ class Graphical(TableModel):
         return self._calibrate({})[1]
 
     def mass(self, where: Where) -> float:
-        """Return the probability of `where` (column -> levels allowed); 1 for None, 0 if a column has no level."""
+        """Return the probability of `where` (column -> levels allowed); 1 for {}, 0 if a column has no level."""
         if any(not allowed for allowed in where.values()):
             return 0.0
         return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
@@ -142,7 +142,7 @@ class Graphical(TableModel):
     def redrawn(
         self, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Graphical]:
-        """Return `times` models refitted to `rows` x this model's tables (clique, sigma) plus fresh noise by `rng`."""
+        """Return `times` models refitted to its shares x `rows` in `tables` (clique, sigma), plus noise by `rng`."""
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)

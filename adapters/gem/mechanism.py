@@ -212,7 +212,7 @@ class GEM(Poolable[ProductMixture]):
         )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return a learner of the schema's model by tables `ones`, `total` records; its generator starts by `rng`."""
+        """Return a learner of the schema's model by tables `ones`, `total` records; its generator begins by `rng`."""
         model = ProductMixture.independent(schema, ones, total)
         # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]
@@ -273,7 +273,7 @@ class GEM(Poolable[ProductMixture]):
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
     def _measured(self, table: NoisyTable, guess: Reals) -> MeasuredTable:
-        """Return the table to be fitted: all its cells, or (`cells`) the one farthest from `guess`, expected counts."""
+        """Return the table to be fitted: in all cells, or (by `measure`) in the one farthest from `guess`, counts."""
         if self.measure == "marginals":
             return MeasuredTable.of(table)
         counted = np.zeros(table.values.shape, dtype=bool)

@@ -40,7 +40,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a mixture over the schema for `total` records, of equal weights, by `odds` (levels x components)."""
+        """Return a mixture for `total` records, of equal weights, by `odds` (`layout`'s levels x components)."""
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)

@@ -124,7 +124,7 @@ class Pooled(Groupwise[Any]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment (rho per row), by public facts.
 
-        What the base, its unpooled fit or the strata refuse is refused, and so are a base not priced in zCDP, and
+        Refused is what the base, its unpooled fit or the strata refuse; Unsupported are a base not priced in zCDP, and
         merged levels that the base cannot tell apart unless all or none of the budget goes to the pooled fit.
         """
         asked = [self.inner.price(self._everybody(public), budget)] if self.share != 0 else []
@@ -174,7 +174,7 @@ class Pooled(Groupwise[Any]):
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """Return two parts of the allotment, by public facts: everybody's model's and the strata's, at most all."""
+        """Return two Allotments by public facts, parts of `allot`: for everybody's model, and for the strata."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 

@@ -53,7 +53,7 @@ def check_columns(who: str, names: Iterable[str], public: Public) -> None:
 def target_of(
     who: str, named: str, taken: Collection[str], public: Public, fits: Callable[[Column], bool], what: str
 ) -> str:
-    """Return the name of the target: as set, or the last column that fits and is not taken; refuse unfit ones.
+    """Return the name of the target: as set, or the last column that fits and is not taken; or Unsupported.
 
     Args:
         who: The mechanism, for messages.

@@ -189,7 +189,7 @@ class GridCost:
     """Epsilon of all cells composed, without the ledger's other fits."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON; an epsilon that is infinite at this delta is null."""
+        """Mapping for JSON: "grid_epsilon", of the whole grid (null if infinite), and figures on the coming fits."""
         return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
 
 

@@ -134,7 +134,7 @@ def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, 
 
 
 def check_predictors(competitors: Mapping[str, Competitor], target: str | None) -> None:
-    """Refuse predictors without a hold-out or of another column than the target, and a grid of predictors alone.
+    """Raise RecipeError for predictors without a hold-out or of another column, and a grid of predictors alone.
 
     Args:
         competitors: Mechanisms by label.

@@ -103,7 +103,7 @@ class Grid:
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
         """Read the grid from a recipe's section [compare] and the caller's own mechanisms by label; no data are read.
 
-        Data without a path, unknown keys and keys that contradict each other are refused.
+        Unsupported for data without a path; RecipeError for unknown keys and keys that contradict each other.
         """
         said = dict(recipe.compare or {})
         if recipe.data.path is None:

@@ -92,7 +92,7 @@ def number_scores(
 
 
 def encoded_number_scores(real: EncodedRows, made: EncodedRows, scoring: Scoring) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric:column, frame) as `number_scores` does, of encoded rows `made`, a baseline, against `real`.
+    """Yield (metric:column, frame) of the errors of encoded rows `made`, a baseline, against `real`, by column.
 
     Errors have no sign; `scoring` has groups and thresholds.
     """

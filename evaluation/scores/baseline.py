@@ -109,8 +109,10 @@ def baseline_errors(
 ) -> pd.DataFrame:
     """Frame of `workload_error` (L1) of `synthetic` against `real`, beside that of each baseline, drawn by `seed`.
 
-    As there, errors are of marginals of `k` columns, at most `most`, by groups of `by` in a schema, small below `few`
-    rows. The frame has its rows for each `table`: "release", "subsample", "resampled", "independent".
+    As there, errors are of marginals of `k` columns, at most `most`, by groups of `by` in a schema, small below `few`.
+
+    Returns:
+        The rows of `workload_error` for each `table`: "release", "subsample", "resampled", "independent".
     """
     real, release = EncodedRows.read(real, schema, weigh=True), EncodedRows.read(synthetic, schema)
     tables = {RELEASE: release} | {b.name: b.table for b in baselines(real, schema, release.rows, seed=seed)}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, CertificateRecord]:
-    """Refuse all that can be refused, then fit and write the release; return its folder and certificate.
+    """Refuse all that can be refused, then fit and write the release; return (its folder, certificate record).
 
     Args:
         path: The recipe.

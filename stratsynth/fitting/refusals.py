@@ -121,7 +121,7 @@ def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark
 
 
 def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: bool) -> None:
-    """Refuse to go on with an interrupted fit whose exact totals were switched on or off meanwhile.
+    """Raise UsageError for an interrupted fit whose exact totals were switched on or off meanwhile.
 
     Its reservation says what it does not protect, and its certificate would say something else.
 
@@ -142,7 +142,7 @@ def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: b
 def refuse_private_controls(
     benchmark: Benchmark, schema: Schema, private: Source | None = None, rows: Backend | None = None
 ) -> None:
-    """Refuse the private table among control tables, or a copy of it.
+    """Raise UsageError for the private table among control tables, or a copy of it.
 
     Args:
         benchmark: The control tables.
@@ -198,7 +198,7 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
 def check_before_reserving(
     prepared: Prepared, table: PrivateTable, folder: Path | None, benchmark: Benchmark | None = None
 ) -> None:
-    """Refuse an existing release `folder`, a full disk, and copies of the table's rows among a fit's public inputs.
+    """Raise UsageError for an existing release `folder`, a full disk, and copies of the table among public inputs.
 
     The inputs are those of `prepared`, and the `benchmark`. A resumed fit has passed this. Contents are compared, so
     the table and the public inputs are read; none is kept.

@@ -126,7 +126,7 @@ class Fit:
         budget: Budget,
         options: FitOptions = DEFAULTS,
     ) -> Fit:
-        """Return the fit, or refuse it by public facts. No row is read, and nothing reserved.
+        """Return the fit, or refuse it (UsageError) by public facts. No row is read, and nothing reserved.
 
         Args:
             mechanism: As for `fit`; or the result of `prepare` for this table and budget, so that it is not computed

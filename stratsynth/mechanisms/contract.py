@@ -222,10 +222,7 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the layout of the strata asked, by public facts and budget; None for all records.
-
-        Others are refused.
-        """
+        """Return the layout of the strata asked, by public facts and budget; None, the default, if all records are."""
         return None
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:

@@ -206,7 +206,7 @@ class TableModel(Model):
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[TableModel]:
-        """Return models as independent noise would have made them if this one were true; refused by default.
+        """Return models as independent noise would have made them if this one were true; UsageError by default.
 
         Args:
             tables: Columns and noise standard deviation of every table that this model was fitted to.
@@ -220,7 +220,7 @@ class TableModel(Model):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return mixtures as `redrawn` returns models, for one model split by groups; refused by default.
+        """Return mixtures as `redrawn` returns models, for one model split by groups; UsageError by default.
 
         The model of all records is fitted again and split again, so that groups share its noise as they did.
 

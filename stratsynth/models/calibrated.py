@@ -92,7 +92,7 @@ def pool_of(
 
 
 def _rows(model: TableModel, n: int, where: Where, rng: Generator, moved: Moved) -> Codes:
-    """Return n rows of `model` by `rng` that meet `where` and keep the rules; `moved` counts those changed."""
+    """Return n coded rows of `model` by `rng` that meet `where` and keep the rules; `moved` counts those changed."""
     return draw_allowed(model.schema, n, rng, lambda k, m: model.counted(k, rng, where, m), where, moved)
 
 

@@ -227,7 +227,7 @@ def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats
 
 
 def kinds_of(places: Sequence[Places], sizes: Sequence[int]) -> tuple[Places, tuple[Places, ...]]:
-    """Return (each row's kind, a number; per control, each kind's cell) of `places`, controls' cells of rows."""
+    """Return (each row's kind, a number; per control, each kind's cell) of `places`, cells of controls of `sizes`."""
     kinds = np.zeros(len(places[0]), dtype=np.intp)
     first = np.zeros(0, dtype=np.intp)
     for place, size in zip(places, sizes, strict=True):

@@ -81,7 +81,7 @@ class Predictor(Model):
         return self
 
     def shown(self, data: Data) -> Codes:
-        """Return the rows of `data`, a file, frame or Arrow table, coded as `predict` takes them.
+        """Return the rows of `data`, a file, frame or Arrow table, as level numbers by input column, for `predict`.
 
         Other columns are not read.
         """

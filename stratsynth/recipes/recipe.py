@@ -148,7 +148,10 @@ class Recipe:
         return Budget(spend.epsilon, spend.delta, cast("Neighbours", spend.neighbours), first=spend.first)
 
     def table(self, new_account: str | None = None) -> PrivateTable:
-        """Return the private table, its header checked; no row is read. `new_account` is as for `open_table`."""
+        """Return the private table, its header checked; no row is read.
+
+        `new_account` is the reason for another ledger than the one that the data have; None if it goes on.
+        """
         schema = self.schema()
         return open_table(
             self.data.rows,
@@ -193,7 +196,7 @@ class Recipe:
 
     @cached_property
     def prior(self) -> Prior | None:
-        """Public information that the fit starts from; None without [prior]. Rows are read when a fit is prepared."""
+        """Prior that the fit starts from, of [prior]; None without. Rows are read when a fit is prepared."""
         if self.given_prior is None:
             return None
         found = read_prior(self.given_prior, self.folder)
