@@ -248,7 +248,10 @@ def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[None]:
-    """Make the comparison's folder if missing, remove partial files, and lock it while open; UsageError if locked."""
+    """Make the comparison's folder if missing, remove partial files, and lock it while open.
+
+    UsageError if it is locked, StratsynthError if it cannot be written.
+    """
     try:
         if not (folder / CELLS / KEY).is_file():
             with new_folder(folder) as part:

@@ -185,7 +185,7 @@ class _Keys:
         return _Cells(counts, (rows[0], rows[1]), unique // (cells // groups), np.arange(len(unique)))
 
     def _prefix(self, columns: tuple[str, ...], *, grouped: bool) -> tuple[list[Array], int]:
-        """Return (per table, each row's number among the cells of `columns`, and groups if `grouped`; how many)."""
+        """Return (per table, each row's number among cells of `columns`, and groups if `grouped`; number of cells)."""
         kept = self._kept.get(grouped)
         if kept is not None and kept[0] == columns:
             return kept[1], kept[2]

@@ -78,8 +78,8 @@ def clique_errors(
 ) -> pd.DataFrame:
     """Distance of each marginal of k of the `columns` of `real` and `synthetic` rows, by group and all, in a frame.
 
-    At most `most` marginals are counted, by a `schema` (or its path); groups cross the columns `by`, and are small below
-    `few` rows; `distance` is "l1" or "tv". UsageError for a k, distance or column that there is not.
+    At most `most` marginals are counted, by a `schema` (or its path); groups cross the columns `by`, and are small
+    below `few` rows; `distance` is "l1" or "tv". UsageError for a k, distance or column that there is not.
 
     Returns:
         A row for each marginal and scope, largest distance first; `clique` holds the columns' names joined by a comma.

@@ -121,8 +121,8 @@ def sample_release(
 ) -> tuple[int, str]:
     """Draw rows of the release `folder` to the file or folder `out`; return (number, line on rules or "").
 
-    Others are options of the command `sample`: `rows` in all or `by_group`, conditions `where`, `seed`, columns to
-    `balance`, a file whose spelling is `like` it, `groups` by declared or measured sizes.
+    Others are options of the command `sample`: `rows` in all or `by_group` (else UsageError), conditions `where`,
+    `seed`, columns to `balance`, a file whose spelling is `like` it, `groups` by declared or measured sizes.
     """
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
@@ -198,7 +198,8 @@ def predict_rows(
 ) -> int:
     """Write predictions of the release `folder` for the rows of `data`, with their columns `keep`, to `out`.
 
-    Return the number of predictions; `seed` is for chance, `table` or `query` name rows in a database.
+    Return the number of predictions; `seed` is for chance, `table` or `query` name rows in a database. UsageError for
+    an `out` in a release, and for lists in CSV.
     """
     import pyarrow as pa
 

@@ -126,6 +126,7 @@ def make(
 
     Arguments as of `schema`: columns or a task of folktables, a state, columns left out, a data dictionary, code lists
     and shares within them with citations, the largest and mean weight or an earlier file that they are taken from.
+    UsageError for ones that do not go together.
     """
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
