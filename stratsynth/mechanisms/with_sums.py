@@ -264,7 +264,7 @@ def _unpaid(mechanism: Mechanism[Any], allot: Allotment) -> str:
 
 
 def check_sums_served(mechanism: Mechanism[Any], reads: Iterable[str]) -> None:
-    """Refuse sums that `mechanism` asks of rows, and a backend whose `reads` are named cannot add up.
+    """Refuse sums of rows that `mechanism` asks, and that a backend with these `reads` cannot add up.
 
     Raises:
         Unsupported: With the remedy, which is to switch them off.
