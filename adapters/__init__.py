@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from stratsynth.adapters.independent import Independent
     from stratsynth.adapters.means import ClippedMean, CoinPress
     from stratsynth.adapters.mst import MST
+    from stratsynth.adapters.output_perturbation import OutputPerturbation
     from stratsynth.adapters.pooled import Pooled
-    from stratsynth.adapters.predictors import GroupRegression
+    from stratsynth.adapters.predictors import AdaSSP, GroupRegression
     from stratsynth.adapters.reductions import Reductions
 
 _HOME = {
     "AIM": "aim",
+    "AdaSSP": "predictors",
     "GEM": "gem",
     "MST": "mst",
     "ClippedMean": "means",
@@ -34,6 +36,7 @@ _HOME = {
     "Fixed": "fixed",
     "GroupRegression": "predictors",
     "Independent": "independent",
+    "OutputPerturbation": "output_perturbation",
     "Pooled": "pooled",
     "Reductions": "reductions",
 }
@@ -42,6 +45,7 @@ __all__ = [
     "AIM",
     "GEM",
     "MST",
+    "AdaSSP",
     "ClippedMean",
     "CoinPress",
     "DPFermi",
@@ -50,6 +54,7 @@ __all__ = [
     "Fixed",
     "GroupRegression",
     "Independent",
+    "OutputPerturbation",
     "Pooled",
     "Reductions",
 ]
