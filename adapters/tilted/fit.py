@@ -149,7 +149,7 @@ def _rows_in(problem: Tilt, layout: TableBlocks) -> Any:
 
 
 def _counted(aim: Aim) -> NDArray[np.bool_]:
-    """Return a flat mask of the cells of a table that count: all without a mask of its own."""
+    """Return a flat mask of the cells of a table, `aim`, that count: all without a mask of its own."""
     return np.ones(aim.values.size, dtype=bool) if aim.counted is None else aim.counted.ravel()
 
 

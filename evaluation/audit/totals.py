@@ -62,7 +62,7 @@ def sums(
 
 
 def _charged(question: Total, neighbours: Neighbours) -> float:
-    """Amount that a sum charges, in its currency, for this notion of neighbour."""
+    """Amount that the sum `question` charges, in its currency, for this notion of neighbour."""
     return math.fsum(charge.amount for charge in question.charges(SCHEMA, (), neighbours))
 
 

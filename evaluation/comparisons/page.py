@@ -204,7 +204,7 @@ def _lines(runs: Runs) -> Iterator[Figure]:
 def _panel(
     runs: Runs, methods: Sequence[tuple[str, str]], series: Mapping[str, int], key: tuple[str, ...], x: Axis
 ) -> Markup:
-    """Return the drawing of one group's error against epsilon: a line a method, and the error of chance alone."""
+    """Return the drawing of error in `runs` against epsilon (axis `x`) of group `key`: a line a method, in `series`."""
     scores = {method: [runs.score(method, e, key) for e in runs.epsilons] for method in methods}
     base = runs.base(key)
     tops = [v for line in scores.values() for s in line for v in (s.value, s.high)]
@@ -234,7 +234,7 @@ def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[flo
 
 
 def _heat(runs: Runs) -> Figure:
-    """Return a Figure, a heat map of error by group (worst first) and method at the page's epsilon."""
+    """Return a Figure, a heat map of error in `runs` by group (worst first) and method, at the page's epsilon."""
     columns = {method: " ".join(method) for method in runs.methods}
     worst = {
         key: max(

@@ -89,7 +89,7 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
 
 
 def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
-    """Return the drawing of rows `part` of one group: score against epsilon, a line a kind of road."""
+    """Return the drawing, on axes `x` and `y`, of rows `part` of the group called `name`: score by epsilon and kind."""
     panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
     said = []
     for i, kind in enumerate(KINDS):

@@ -46,7 +46,7 @@ def single_columns(evaluation: Evaluation) -> Section:
 
 
 def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:
-    """Return the HTML of one column's levels, the commonest, from rows `part` of the evaluation's frame of columns."""
+    """Return the HTML of the commonest levels of column `name`, from rows `part` of an evaluation's frame."""
     most = part[["real", "synthetic"]].max(axis=1)
     # the commonest, in their own order
     shown = part.loc[most.sort_values(ascending=False, kind="stable").index[:LEVELS].sort_values()]

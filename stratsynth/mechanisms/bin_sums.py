@@ -129,7 +129,7 @@ def why_no_bin_sums(schema: Schema, size: int | None, epsilon: float) -> str:
 def _sum(
     schema: Schema, name: str, multiples: tuple[float, ...], price: float, currency: Currency, neighbours: Neighbours
 ) -> BinSum:
-    """Return the BinSum of column `name` at a price in a currency, with its noise as a standard deviation."""
+    """Return the BinSum of a schema's column `name` and its multiples, with noise by price, currency, neighbours."""
     bare = BinSum(name, tuple(map(int, multiples)), price, 0.0, currency)
     (block,) = bare.query.blocks(schema)
     moved = schema.row_weight.most * block.sensitivity(neighbours)

@@ -157,7 +157,7 @@ def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
 
 
 def _stated(name: str, schema: Schema, size: float | None, noise: float | None, why: str) -> CountedCodeList:
-    """Return the CountedCodeList of column `name`, with the reason `why`; size and noise are None if unknown."""
+    """Return the CountedCodeList of a schema's column `name`, with the reason `why`; size and noise may be None."""
     column = schema.column(name)
     assert isinstance(column, Nested)  # noqa: S101 - as `settle` found it
     drawn = ("by public shares" if column.shares else "evenly") if column.members else ""

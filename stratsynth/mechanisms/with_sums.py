@@ -105,14 +105,14 @@ class WithSums(Mechanism[Any]):
         return replace(self, mechanism=self.mechanism.relative(epsilon))
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the inner mechanism's layout by public facts, marked as asking more than strata; None without any."""
+        """Return the inner layout by public facts and budget, marked as asking more than strata; None without any."""
         layout = self.mechanism.strata(public, budget)
         if layout is None or not layout.only_strata:
             return layout
         return public.keep((id(layout), "everybody too"), lambda: (replace(layout, only_strata=False), layout))[0]
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the inner mechanism's layout of the groups by whose shares rows are drawn, by public facts."""
+        """Return the inner layout, by public facts and budget, of groups by whose shares rows are drawn; or None."""
         return self.mechanism.drawn(public, budget)
 
     def price(self, public: Public, budget: Budget) -> Allotment:

@@ -150,7 +150,7 @@ def raked(
 def _missed(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats], most: float
 ) -> float:
-    """Return the largest distance of a share from its target, by `places`, of rows `start` times their ratios."""
+    """Return the largest distance of a share from its target, by `places`, of rows `start` x ratios by `factors`."""
     return float(distances(start * ratios_of(factors, places, most), places, targets).max())
 
 

@@ -191,7 +191,7 @@ def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: P
 
 
 def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
-    """Return `cls` made of `values`, its inner dataclasses of the same ones; RecipeError for a missing key."""
+    """Return `cls` made of `values`, its inner dataclasses too; RecipeError, said of `where`, for a missing key."""
     given, hints = dict[str, Any](), get_type_hints(cls)
     for each in fields(cls):  # type: ignore[arg-type]  # a dataclass
         if is_dataclass(inner := hints[each.name]):

@@ -63,6 +63,6 @@ def _drawn(model: TableModel) -> list[Any]:
 
 
 def _predicted(model: Predictor) -> Any:
-    """Return a predictor's predictions of random rows, by a fixed seed."""
+    """Return the predictions of a model that predicts, of random rows, by a fixed seed."""
     rng = np.random.default_rng(1)
     return model.seeded(1).predict({name: rng.integers(model.schema.size(name), size=ROWS) for name in model.inputs})

@@ -191,7 +191,7 @@ def _strange(schema: Schema, table: Any) -> str:
 def _citation(
     known: Evidence, year: int, weight: str | None, smooth: float, origin: str | None, state: str | None, rows: int
 ) -> str:
-    """Return the citation of shares of a file of so many `rows`: its origin, weights, and records added by `smooth`."""
+    """Return the citation of shares of `rows` rows of the file `known`: origin or year and state, weight, smoothing."""
     place = f", {state}" if state else ""
     years = known.span if len(known.years) > 1 else year
     first = (
