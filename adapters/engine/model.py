@@ -124,7 +124,7 @@ class Graphical(TableModel):
         return self._calibrate({})[1]
 
     def mass(self, where: Where) -> float:
-        """Return the probability of `where` (column -> levels allowed); 1 for None, 0 if a column has no level."""
+        """Return the probability of `where` (column -> levels allowed); 1 for {}, 0 if a column has no level."""
         if any(not allowed for allowed in where.values()):
             return 0.0
         return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
@@ -132,7 +132,7 @@ class Graphical(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` rows, codes by column, by randomised rounding by `rng` given `where`.
 
-        Refuse a condition of probability 0.
+        MechanismError for a condition of probability 0.
         """
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -141,7 +141,7 @@ class Graphical(TableModel):
         return {column: rows[column] for column in self.schema.names}
 
     def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Graphical]:
-        """Return `times` models refitted to `rows` x this model's tables (clique, sigma) plus fresh noise by `rng`."""
+        """Return `times` models refitted to `rows` x its shares in the columns of `tables`, plus noise by `rng`."""
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)
@@ -152,7 +152,7 @@ class Graphical(TableModel):
     ) -> Sequence[Mixture]:
         """Return `times` mixtures refitted to `rows` x its own tables of the columns in `tables`, redrawn by `rng`.
 
-        Refuse mixtures over merged strata.
+        Unsupported for mixtures over merged strata.
         """
         from stratsynth.adapters.engine.redrawn import redrawn_mixed
 

@@ -45,7 +45,7 @@ def is_noisy(table: NoisyTable | MeasuredTable, total: float) -> bool:
 
 
 def posterior(noisy: NDArray[np.int64] | Floats, sigma: float) -> Floats:
-    """Return the posterior means, at least 0, of the counts in a flat array with noise of standard deviation `sigma`.
+    """Return the posterior means, at least 0, of the counts in a flat array `noisy`, noise of deviation `sigma`.
 
     With sigma 0 the counts themselves, negative ones as 0.
     """

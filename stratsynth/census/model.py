@@ -78,7 +78,7 @@ class ConditionalTable:
 
 @cache
 def schema() -> Schema:
-    """Return the schema of the census, from schema.toml."""
+    """Return the schema of the census, as the file schema.toml beside this module says."""
     return Schema.from_toml(_FOLDER / "schema.toml")
 
 

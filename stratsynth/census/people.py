@@ -105,6 +105,7 @@ def _between(name: str, codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.i
 
 
 def _ends(level: str) -> tuple[int, int]:
+    """Return the two integers of a level such as "10-19"; the first may be negative."""
     low, _, high = level[1:].partition("-")  # the first character may be a sign
     return int(level[0] + low), int(high)
 

@@ -72,7 +72,10 @@ def schema_check(
 
 
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
-    """INTERNAL: write a draft schema of `data` (or its table, query) to `out`, never into a release; print warnings."""
+    """INTERNAL: write a draft schema of `data` (or its table, query) to the new file `out`; print warnings.
+
+    UsageError if `out` exists, or lies in a release folder.
+    """
     from stratsynth.data.draft import drafted, refuse_release_folder
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema.weight_names import weight_warnings

@@ -230,9 +230,9 @@ def check_budget(budget: object) -> None:
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:
-    """Raise UsageError for a budget's delta >= 1 / declared size, which would allow releasing a record.
+    """Raise UsageError for a budget's delta >= 1 / `declared_size`, which would allow releasing a record.
 
-    Without a declared size nothing is refused.
+    Without a declared size (None) nothing is refused.
     """
     if declared_size is not None and budget.delta >= 1 / declared_size:
         raise UsageError(
@@ -244,7 +244,8 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
     """Refuse mechanism `name` if a kind of question it `needs` reads more than a backend's `reads` name, with a remedy.
 
-    `needs` are classes of questions; `reads` are names, of `tables`, `sums`, `columns` and `frame`.
+    `needs` are classes of questions; `reads` are names, of `tables`, `sums`, `columns` and `frame`; a `database` has
+    another remedy.
 
     Raises:
         Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.

@@ -80,7 +80,7 @@ class Model(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Return plain facts and arrays from which `from_state` makes an equal model."""
+        """Return a `State`: plain facts and arrays from which `from_state` makes an equal model."""
 
     @classmethod
     @abstractmethod
@@ -145,7 +145,7 @@ class Model(ABC):
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
     def gaps(self) -> Sequence[Mapping[str, Any]]:
-        """Return JSON values on each measured gap of decisions between groups, for the certificate; none by default."""
+        """Return a list of dicts of JSON values, one a measured gap of decisions between groups; empty by default."""
         return ()
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
@@ -161,6 +161,7 @@ class Model(ABC):
         return ""
 
     def _refused(self, wanted: Returns) -> UsageError:
+        """Return the UsageError that this model cannot give `wanted`, with what it gives and where."""
         gives, _, door = _GIVES[self.returns]
         return UsageError(f"this release {gives} and {_GIVES[wanted][1]}: see {door}.")
 
@@ -180,7 +181,7 @@ class TableModel(Model):
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows that meet the condition `where`, of mass above 0 (None: any); return level numbers by column."""
+        """Draw n rows by `rng` that meet `where`, of mass above 0 (None: any); return level numbers by column."""
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
@@ -199,7 +200,7 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet the condition `where`, as level numbers by column.
+        """Draw n rows by `rng` that meet the condition `where`, as an array of level numbers by column.
 
         The numbers of rows that rules change are added to `moved`.
         """
@@ -210,7 +211,7 @@ class TableModel(Model):
     ) -> Sequence[TableModel]:
         """Return models as independent noise would have made them if this one, or its tables, were true.
 
-        Refused by default.
+        UsageError by default.
 
         Args:
             tables: Columns, noisy counts and noise standard deviation of every table that this model was fitted to.
@@ -224,7 +225,7 @@ class TableModel(Model):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return mixtures as `redrawn` returns models, for one model split by groups; refused by default.
+        """Return mixtures as `redrawn` returns models, for one model split by groups; UsageError by default.
 
         The model of all records is fitted again and split again, so that groups share its noise as they did.
 
@@ -252,7 +253,7 @@ class TableModel(Model):
         return {"synthetic": rows}
 
     def table_model(self) -> TableModel:
-        """Return this model."""
+        """Return this model itself, as it draws rows."""
         return self
 
 

@@ -51,11 +51,11 @@ class RecipeCheck:
 
     @property
     def ok(self) -> bool:
-        """True if no check failed."""
+        """True if no check of the recipe failed; notes and checks that were skipped do not count."""
         return all(outcome.verdict != FAILS for outcome in self.outcomes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values, stamped INTERNAL."""
+        """Return {"INTERNAL": True, "ok", "checks"}: of each check its name, verdict and text, as JSON values."""
         checks = [{"check": o.name, "verdict": o.verdict, "text": o.text} for o in self.outcomes]
         return {"INTERNAL": True, "ok": self.ok, "checks": checks}
 
@@ -77,14 +77,14 @@ class RecipeCheck:
         return render(self.page())
 
     def _repr_html_(self) -> str:
-        """Return the result as an HTML fragment for a notebook."""
+        """Return the HTML fragment of the page of this result, for a notebook."""
         from stratsynth.report.notebook import render
 
         return render(self.page())
 
 
 def check(recipe: Recipe | str | os.PathLike[str]) -> RecipeCheck:
-    """INTERNAL: return all that can be known of a recipe before budget is spent. Charges and writes nothing.
+    """INTERNAL: return the checks of all that can be known of a recipe before a fit. Charges and writes nothing.
 
     The data are read: what is found is for those who hold them. A fit that passes may still be refused or fail, as when
     a disk fills up meanwhile.
@@ -204,7 +204,10 @@ class _Checks:
         return OK, f"{shares}; {'no prior' if recipe.given_prior is None else 'the prior has rows of this schema'}"
 
     def _copies(self) -> tuple[str, str]:
-        """Refuse the private table among shares or prior, by path and by content; count rows that both tables have."""
+        """Return (verdict, text): a NOTE if shares or prior have most of the private table's rows, else OK.
+
+        StratsynthError if one of them is the private table itself, by path or content.
+        """
         from stratsynth.data.shared_rows import overlap
         from stratsynth.fitting.refusals import check_inputs, refuse_private_controls
         from stratsynth.mechanisms.prepared import origins_of
@@ -226,7 +229,7 @@ class _Checks:
         return OK, "neither shares nor prior are the private table, or most of it"
 
     def _lists(self) -> tuple[str, str]:
-        """Ask about lists of codes of a user's own in which every code has a record, as if it were read off these."""
+        """Return (verdict, text): a NOTE if all codes of a user's own list have a record, as if read off these."""
         from stratsynth.data.held_codes import held_codes
 
         found = held_codes(self.recipe.data.rows, self.recipe.schema())
@@ -289,7 +292,7 @@ def _existing(path: Path) -> Path:
 
 
 def writable(folder: Path, file: Path) -> None:
-    """Refuse a folder that does not exist or cannot be written in, and a file there that cannot be written."""
+    """Raise UsageError for a folder that does not exist or cannot be written in, and a `file` there that cannot be."""
     if not folder.is_dir():
         raise UsageError(f"{file}: there is no folder {folder}.")
     for path in (folder, *([file] if file.exists() else [])):

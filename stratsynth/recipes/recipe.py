@@ -150,7 +150,10 @@ class Recipe:
         return budget_of(spend.epsilon, spend.delta, neighbours, first=spend.first, public=self.data.public)
 
     def table(self, new_account: str | None = None) -> PrivateTable:
-        """Return the private table, its header checked; no row is read. `new_account` is as for `open_table`."""
+        """Return the private table, its header checked; no row is read.
+
+        `new_account` is the reason for another ledger than the one that the data have; None if it goes on.
+        """
         schema = self.schema()
         return open_table(
             self.data.rows,
@@ -195,7 +198,7 @@ class Recipe:
 
     @cached_property
     def prior(self) -> Prior | None:
-        """Public information that the fit starts from; None without [prior]. Rows are read when a fit is prepared."""
+        """Prior that the fit starts from, of [prior]; None without. Rows are read when a fit is prepared."""
         if self.given_prior is None:
             return None
         found = read_prior(self.given_prior, self.folder)
@@ -280,7 +283,7 @@ class Recipe:
         return rows
 
     def drawn(self) -> int | None:
-        """Return the number of rows in the release, None if it has none; refuse too many for the memory."""
+        """Return the number of rows in the release, None if it has none; Unsupported for too many for the memory."""
         from stratsynth.release.sampling import check_rows
 
         if self.how().returns != Returns.ROWS:
@@ -290,7 +293,7 @@ class Recipe:
 
 
 def benchmark_in(path: str | PathLike[str]) -> Benchmark:
-    """Return the benchmark of the section [benchmark] in a TOML file: a recipe, or that section alone.
+    """Return the benchmark of the section [benchmark] of the TOML file at `path`: a recipe, or that section alone.
 
     Raises:
         RecipeError: No such file or section, or an invalid one.
@@ -305,6 +308,7 @@ def benchmark_in(path: str | PathLike[str]) -> Benchmark:
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    """Return the dict of the TOML file `path`; RecipeError if it is missing, too large, or no TOML in UTF-8."""
     try:
         return tomllib.loads(read_bytes(path, MAX_BYTES, error=RecipeError).decode())
     except OSError:

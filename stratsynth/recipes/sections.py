@@ -178,7 +178,7 @@ class ReleaseSection:
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
-    """Return an object of `cls` from a recipe's section; unknown keys and other types are refused.
+    """Return an object of `cls` from a recipe's section; RecipeError for unknown keys and values of other types.
 
     Paths are joined to `folder`; `where` names file and section in messages.
     """
@@ -191,6 +191,7 @@ def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: P
 
 
 def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
+    """Return `cls` made of `values`, its inner dataclasses too; RecipeError, said of `where`, for a missing key."""
     given, hints = dict[str, Any](), get_type_hints(cls)
     for each in fields(cls):  # type: ignore[arg-type]  # a dataclass
         if is_dataclass(inner := hints[each.name]):

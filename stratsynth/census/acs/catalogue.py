@@ -164,7 +164,7 @@ def state_of(letters: object) -> tuple[str, str]:
 
 @cache
 def tasks() -> Mapping[str, FolktablesTask]:
-    """Return the prediction tasks of folktables, by name."""
+    """Return {name: FolktablesTask} of the prediction tasks of folktables."""
     return {
         name: FolktablesTask(
             name,
@@ -199,17 +199,20 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _years(text: str | None) -> tuple[int, int]:
+    """Return (first, last) survey year of a text such as "2018-2021"; all years of the catalogue for None."""
     first, last = (FIRST, LAST) if text is None else map(int, text.split("-"))
     return first, last
 
 
 def _entry(keys: Mapping[str, Any]) -> Entry:
+    """Return the Entry of one TOML table of the catalogue, `keys`."""
     lines = [line.partition(" ") for line in keys.get("levels", "").strip().splitlines()]
     plain = {key: value for key, value in keys.items() if key not in ("years", "levels")}
     return Entry(years=_years(keys.get("years")), levels=tuple((code, said) for code, _, said in lines), **plain)
 
 
 def _codes(keys: Mapping[str, Any]) -> Codes:
+    """Return the Codes (digits, groups, lists by years) of one TOML table of code lists, `keys`."""
     groups = tuple(each if isinstance(each, int) else tuple((a, b) for a, b in each) for each in keys["groups"])
     lists = tuple(
         CodeList(_years(each["years"]), each["source"], tuple(each["codes"].split()), each.get("state", ""))

@@ -93,6 +93,10 @@ def load(
 
 
 def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[str, ...] | None:
+    """Return the columns as named in that year, those of the task `name` with the weight; None for all.
+
+    Or UsageError.
+    """
     if columns is not None and name is not None:
         raise UsageError("census: give columns, or a task, or neither.")
     if name is not None:
@@ -106,6 +110,7 @@ def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[
 
 
 def _known(year: int) -> set[str]:
+    """Return the names of the catalogue's columns of that year, without those that cannot be released."""
     return {each.name for each in entries() if not each.refused and each.valid(year)}
 
 
@@ -198,7 +203,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Refuse a file `path` whose serial numbers, the Arrow column `found`, begin with another year than `wanted`'s."""
+    """Raise UsageError if the Arrow column `found`, serial numbers of the file `path`, is not of `wanted`'s years."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4
