@@ -44,20 +44,20 @@ class Beliefs:
         """Join the factors, and the sets of columns `limited`, into one tree over the columns `sizes`, with levels."""
         cliques = tuple(dict.fromkeys([*(clique for clique, _ in factors), *limited]))
         tree = junction_tree(tuple(sizes), cliques)
-        levels, known = dict(sizes), set(known)
+        levels, evidence = dict(sizes), set(known)
         tables = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
         for clique, table in factors:
             home = tree.home(clique)
             tables[home] = tables[home] + _spread(table, clique, tree.cliques[home])
         homes = [tree.home(clique) for clique in limited]
-        parents, order = _rooted(tree, known)
+        parents, order = _rooted(tree, evidence)
         self.nodes: list[_Node] = []
         """Nodes in an order in which every one comes after its parent."""
         place = {clique: i for i, clique in enumerate(order)}
-        for clique in order:
-            above = parents[clique]
-            shared = () if above < 0 else tuple(c for c in tree.cliques[clique] if c in tree.cliques[above])
-            node = _Node.of(tree.cliques[clique], shared, known, tables[clique], levels)
+        for number in order:
+            above, own = parents[number], tree.cliques[number]
+            separator = () if above < 0 else tuple(c for c in own if c in tree.cliques[above])
+            node = _Node.of(own, separator, evidence, tables[number], levels)
             self.nodes.append(node)
             if above >= 0:
                 node.above = place[above]
@@ -182,7 +182,7 @@ class _Node:
 
     known: Clique
     strides: tuple[int, ...]
-    """Of each known column, what a code adds to the number of the line of `table`."""
+    """Summand by known column: what a code adds to the number of the line of `table`."""
     shared: Clique
     """Unknown columns of the separator."""
     shared_shape: tuple[int, ...]
@@ -223,7 +223,7 @@ class _Groups:
     first: NDArray[np.intp]
     """One row of each group."""
     parts: Mapping[str, NDArray[np.intp]]
-    """By group: the line of the node's table, the group of each node below, the kind of each limited set."""
+    """Arrays by group: the line of the node's table, the group of each node below, the kind of each limited set."""
 
 
 def _distinct(parts: Sequence[NDArray[np.intp]], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

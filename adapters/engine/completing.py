@@ -66,6 +66,8 @@ class Completed:
     """Codes by column, the known ones among them."""
     backed_off: Mapping[str, int]
     """Number of rows by the last column that had to be treated as unknown; `UNIFORM` beyond the last one."""
+    impossible: NDArray[np.intp]
+    """Rows that rules and allowed codes leave no cell."""
 
 
 class Completion:
@@ -101,6 +103,13 @@ class Completion:
 
         `allowed` restricts each of `limited`. Raises MechanismError if rules and allowed codes leave a row no cell.
         """
+        found = self.attempt(given, rng, *allowed)
+        if found.impossible.size:
+            raise MechanismError("rules and allowed codes leave some rows no value at all.")
+        return found
+
+    def attempt(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
+        """Return rows as `draw` does, but name the rows for which there is no cell; their codes mean nothing."""
         if set(given) != set(self.known) or len(allowed) != len(self.limited):
             raise UsageError(f"codes are needed of {', '.join(self.known)}, and {len(self.limited)} allowed sets.")
         schema = self.model.schema
@@ -114,6 +123,7 @@ class Completion:
         # rows of equal known codes lie side by side, so that they fall into one batch
         order = np.lexsort([*kinds, *evidence.values()])
         backed_off: dict[str, int] = {}
+        impossible: list[NDArray[np.intp]] = [np.zeros(0, dtype=np.intp)]
         for start in range(0, n, ROWS):
             rows = order[start : start + ROWS]
             for number, column in enumerate(("", *self.back_off, UNIFORM)):
@@ -123,9 +133,8 @@ class Completion:
                 rows = left
                 if not rows.size:
                     break
-            else:
-                raise MechanismError("rules and allowed codes leave some rows no value at all.")
-        return Completed(codes, backed_off)
+            impossible.append(rows)
+        return Completed(codes, backed_off, np.sort(np.concatenate(impossible)))
 
     def _stage(self, number: int) -> _Stage:
         """Return the model with the first `number` columns of `back_off` unknown; beyond the last, rules alone."""
