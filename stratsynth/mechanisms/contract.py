@@ -206,6 +206,11 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     @property
+    def takes_linked(self) -> bool:
+        """True if it fits two linked tables, and nothing else; False by default."""
+        return False
+
+    @property
     def takes_known(self) -> bool:
         """True if it takes `Public.known` for exact and asks nothing of it; if False, `weights` are refused."""
         return False
