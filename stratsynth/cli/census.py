@@ -113,8 +113,11 @@ def census_load(
     columns: Columns = None,
     horizon: Annotated[str, typer.Option(help="1-Year or 5-Year.")] = "1-Year",
     download: Annotated[bool, typer.Option("--download", help="Fetch the file if the folder has none.")] = False,
+    households: Annotated[
+        bool, typer.Option("--households", help="Household records, linked to those of persons by SERIALNO.")
+    ] = False,
 ) -> None:
-    """Verify the Bureau's file of a state and write its person records. Uses the network with --download alone."""
+    """Verify the Bureau's file of a state and write its records. Uses the network with --download alone."""
     from stratsynth.census.acs.load import load
 
     done = load(
@@ -126,6 +129,7 @@ def census_load(
         source=source,
         horizon=horizon,
         download=download,
+        households=households,
     )
     kept = f"{done.kept:,} of its {done.rows:,} records" if done.kept < done.rows else f"{done.rows:,} records"
     echo(f"Read from {done.path}: of {state.upper()}, {year}, as its header, states and serial numbers say.")
