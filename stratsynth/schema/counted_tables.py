@@ -13,11 +13,12 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema.columns import Categorical, Numeric
-from stratsynth.schema.linked import WEIGHT, LinkedSchema
+from stratsynth.schema.linked import MOST_DRAWN, WEIGHT, ChildCount, LinkedSchema
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import PUBLIC, Schema, Unit
 from stratsynth.schema.weight import RowWeight
@@ -197,15 +198,13 @@ def counted_tables(linked: LinkedSchema) -> CountedTables:
 
 def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
     """Yield the rules of both tables, and those across them, as rules of the counted columns' levels."""
-    derived = frozenset(linked.derived)
     size = named(PARENT, linked.size)
     for name, levels in linked.occupied.items():
         others = tuple(level for level in linked.parent.levels(name) if level not in levels)
         if others:
             yield Rule(when={size: plain.levels(size)}, never={named(PARENT, name): others})
     for rule in linked.parent.rules:
-        if rule.names.isdisjoint(derived):  # of a derived column the child rows decide
-            yield from _renamed(rule, linked.parent, {n: named(PARENT, n) for n in rule.names})
+        yield from _renamed(rule, linked.parent, {n: named(PARENT, n) for n in rule.names}, linked.counts)
     for rule in linked.child.rules:
         yield from _renamed(rule, linked.child, {n: named(PARENT, REFERENCE + n) for n in rule.names})
         for slot in (SECOND, OTHERS, REST):
@@ -225,11 +224,33 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
         yield found
 
 
-def _renamed(rule: Rule, schema: Schema, names: Mapping[str, str]) -> Iterator[Rule]:
-    """Yield a rule of a schema as rules of levels, each column under another name; none where it forbids nothing."""
+def _renamed(
+    rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
+) -> Iterator[Rule]:
+    """Yield a rule of a schema as rules of levels, each column under another name; none where it forbids nothing.
+
+    A column of `counts` has the levels of its count: those whose numbers all meet the rule's condition.
+    """
     for never, box in zip(rule.never, rule.cells(schema), strict=True):
-        levels = {name: tuple(schema.levels(name)[code] for code in sorted(codes)) for name, codes in box.items()}
+        levels = {
+            name: _counted(counts[name], schema.column(name), codes)
+            if name in counts
+            else tuple(schema.levels(name)[code] for code in sorted(codes))
+            for name, codes in box.items()
+        }
         if all(levels.values()):
             yield Rule(
                 when={names[n]: found for n, found in levels.items() if n != never}, never={names[never]: levels[never]}
             )
+
+
+def _counted(count: ChildCount, column: Column, codes: frozenset[int]) -> tuple[str, ...]:
+    """Return the levels of a count all of whose numbers have one of these codes in a column of the parent."""
+    if isinstance(column, Numeric):
+        spans = [column.extents[code] for code in codes if code < len(column.extents)]
+        met = [any(low <= number <= top for low, top in spans) for number in range(MOST_DRAWN + 1)]
+        ends = [met[number : number + 1] for number in range(count.least, count.top)]
+        ends.append(met[count.top : max(count.top, min(MOST_DRAWN, int(column.upper))) + 1])
+        return tuple(level for level, numbers in zip(count.levels, ends, strict=True) if all(numbers))
+    texts = {column.all_levels[code] for code in codes}
+    return tuple(level for level in count.levels if level in texts)
