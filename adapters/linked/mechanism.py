@@ -139,6 +139,11 @@ class Linked(Mechanism[LinkedModel]):
             return {slot: float(self.split[slot]) for slot in SPLIT}
         return {PARENT: float(self.split[PARENT]), REST: float(self.split[SECOND]) + float(self.split[OTHERS])}
 
+    def planned_tables(self, public: Public, allot: Allotment) -> Mapping[str, float]:
+        """Return, by step, the number of parents that a plan takes for it: declared, or a guess for child rows."""
+        size = UNKNOWN if public.size is None else public.size
+        return {slot: size * USUAL.get(slot, 1.0) for slot in self.parts(public, allot.rho)}
+
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[LinkedModel]:
         """Program for `allot` that fits the steps one after another; later sizes come from the parent's model."""
         linked, shares = linked_of(public), self._divided(public, allot)

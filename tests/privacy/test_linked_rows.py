@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import stratsynth as ss
 from helpers import homes
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.data.linked_rows import LinkedRows, shared
@@ -103,6 +105,42 @@ def test_what_a_household_becomes():
     assert [other["ALL"] for other in others] == ["0", "1"]
     assert [other["weight"] for other in others] == [30, 30]
     assert [(other["AGEP"], other["weight"]) for other in rest] == [("45-64", 20), ("5-17", 20), ("18-29", 20)]
+
+
+def test_a_key_of_two_parent_rows_is_left_out_with_all_its_rows():
+    one, two = [(7, 1, 1)], [(7, 1, 1), (7, 2, 1)]
+    persons = [(7, 1, 40, 1, 0), (7, 2, 40, 2, 0)]
+    assert len(read(one, persons)["parent"]) == 1
+    assert not any(read(two, persons).values())
+
+
+def test_rows_without_a_counted_parent_and_parents_without_a_row_are_left_out():
+    assert not any(read([(7, 1, 2)], [(7, 1, 40, 1, 0)]).values())  # of a kind that is not counted
+    assert not any(read([(7, 1, 1)], [(8, 1, 40, 1, 0), (None, 1, 40, 1, 0)]).values())
+    assert not any(read([(None, 1, 1)], [(None, 1, 40, 1, 0)]).values())
+    assert not any(read([(7, 1, 1)], [(7, 1, 40, 3, 0)]).values())  # its one person has an unknown sex
+
+
+def test_ties_in_the_order_are_broken_by_what_the_rows_hold():
+    persons = [(7, 1, 40, 2, 5), (7, 1, 40, 1, 9), (7, 1, 3, 1, None)]
+    found = [read([(7, 1, 1)], list(each)) for each in itertools.permutations(persons)]
+    assert all(each == found[0] for each in found)
+
+
+def test_no_other_household_touches_the_last_digit_of_a_sum():
+    """Incomes of tenths beside incomes of fifteen digits: a running sum of reals would lose the tenths."""
+    income = ss.Numeric(0, 1e15, bins=3)
+    schema = replace(
+        homes.SCHEMA,
+        parent=replace(homes.HOUSEHOLD, columns={**homes.HOUSEHOLD.columns, "HINCP": income}),
+        child=replace(homes.PERSON, columns={**homes.PERSON.columns, "PINCP": income}),
+    )
+    mine = [(7, 1, 40, 1, 0.1), (7, 2, 40, 2, 0.2), (7, 3, 40, 2, 0.3)]
+    parents, others = [(i, 1, 1) for i in range(8)], [(i, 1, 40, 1, 1e15 - i) for i in range(7)]
+    alone = homes.lines(homes.slots(*frames(parents[7:], mine), schema))
+    among = homes.lines(homes.slots(*frames(parents, [*others, *mine]), schema))
+    assert set(alone["others"]) <= set(among["others"])
+    assert set(alone["second"]) <= set(among["second"])
 
 
 def test_keys_are_one_in_both_files_however_they_are_spelt():
