@@ -49,6 +49,10 @@ class UnitStated(CertificatePart, frozen=True):
 
     column: Annotated[str, described("The column that names the unit of a row.")]
     max_rows: Annotated[int, Meta(ge=1, description="The most rows of one unit that are used.")]
+    tables: Annotated[
+        tuple[str, str] | None,
+        described("Of linked tables, the parent's name and the child's: all child rows of a parent weigh as one row."),
+    ] = None
 
 
 class RowWeightStated(CertificatePart, frozen=True):

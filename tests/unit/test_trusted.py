@@ -120,7 +120,7 @@ def test_the_script_prints_lines_of_each_path():
         [script], capture_output=True, text=True, check=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin"}
     )
     found = re.findall(r"^(\w+) +([\d,]+) lines in +(\d+) files", done.stdout, flags=re.MULTILINE)
-    assert [path for path, _, _ in found] == ["counts", "types", "sums", "samples", "engines", "loaded"]
+    assert [path for path, _, _ in found] == ["counts", "types", "sums", "samples", "engines", "linked", "loaded"]
     numbers = {path: int(lines.replace(",", "")) for path, lines, _ in found}
     assert numbers["counts"] <= MOST_COUNTS
     assert sum(numbers.values()) - numbers["loaded"] <= MOST_LINES
