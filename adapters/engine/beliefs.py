@@ -1,8 +1,12 @@
-"""Sum-product on a junction tree with evidence for every row, and drawing of the columns that are not known.
+"""Sum-product with evidence for every row, and drawing of the columns that are not known.
 
-Messages go from the leaves to the root; a clique's message depends on a row only through the known codes, and the kinds
-of allowed codes, in the cliques below. Rows that agree in these form a group, and messages are computed by group. Then
+The junction tree is one of the unknown columns alone: what a factor says of them given the known ones is a table by the
+known codes. Messages go from the leaves to the root; a clique's message depends on a row only through the known codes,
+and the kinds of allowed codes, in the cliques below. Rows that agree in these form a group, which has one message. Then
 rows are drawn from the root to the leaves, each clique's new columns given those above.
+
+Arrays have the cells of unknown columns first and groups or rows last, which numpy runs through fastest. Products of
+many small numbers may underflow; rows that come near are done again with logarithms.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.engine.forest import NEVER, Floats, Indices, projection
+from stratsynth.adapters.engine.forest import NEVER, Floats
 from stratsynth.adapters.engine.sampling import draw
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, junction_tree
 
@@ -22,13 +26,17 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-MOST_AT_ONCE = 2**21
-"""Number of cells that one array operation works on, 16 MB; more groups are taken in parts."""
+    Ints = NDArray[np.intp]
+
+MOST_AT_ONCE = 2**19
+"""Number of cells that one array operation works on, 4 MB; more groups are taken in parts."""
 EXPECTED = 2**14
 """Number of rows for which the root is chosen."""
+NEAR = 1e-150
+"""Largest product of a group, of factors of at most 1, below which its logarithms are taken instead."""
 
 Factor = tuple[Clique, Floats]
-"""Log potentials of the cells of some columns; -inf for a cell that cannot be."""
+"""Log potentials of the cells of some columns; -inf, or NEVER, for a cell that cannot be."""
 
 
 class Beliefs:
@@ -41,192 +49,271 @@ class Beliefs:
         known: Sequence[str],
         limited: Sequence[Clique] = (),
     ) -> None:
-        """Join the factors, and the sets of columns `limited`, into one tree over the columns `sizes`, with levels."""
-        cliques = tuple(dict.fromkeys([*(clique for clique, _ in factors), *limited]))
-        tree = junction_tree(tuple(sizes), cliques)
+        """Join the factors, and the sets of columns `limited`, into one tree of the unknown ones of columns `sizes`."""
         levels, evidence = dict(sizes), set(known)
-        tables = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
-        for clique, table in factors:
-            home = tree.home(clique)
-            tables[home] = tables[home] + _spread(table, clique, tree.cliques[home])
-        homes = [tree.home(clique) for clique in limited]
-        parents, order = _rooted(tree, evidence)
+        unknown = tuple((name, size) for name, size in sizes if name not in evidence)
+        free = [tuple(c for c in clique if c not in evidence) for clique in (*(c for c, _ in factors), *limited)]
+        tree = junction_tree(unknown, tuple(dict.fromkeys(filter(None, free))))
+        homes = [tree.home(clique) if clique else 0 for clique in free]
+        parts = [[_Part.of(*factors[i], evidence, levels) for i in _at(homes[: len(factors)], c)] for c in _all(tree)]
+        spans = [math.prod(levels[c] for c in {c for part in own for c in part.known}) for own in parts]
+        parents, order = _rooted(tree, spans)
+        place = {clique: i for i, clique in enumerate(order)}
         self.nodes: list[_Node] = []
         """Nodes in an order in which every one comes after its parent."""
-        place = {clique: i for i, clique in enumerate(order)}
         for number in order:
             above, own = parents[number], tree.cliques[number]
-            separator = () if above < 0 else tuple(c for c in own if c in tree.cliques[above])
-            node = _Node.of(own, separator, evidence, tables[number], levels)
+            shared = () if above < 0 else tuple(c for c in own if c in tree.cliques[above])
+            new = tuple(c for c in own if c not in shared)
+            shapes = tuple(tuple(levels[c] for c in columns) for columns in (shared, new))
+            node = _Node(shared, new, shapes[0], shapes[1], parts[number], [], [])
             self.nodes.append(node)
             if above >= 0:
-                node.above = place[above]
-                parent = self.nodes[node.above]
-                parent.children.append((len(self.nodes) - 1, parent.cells_of(node.shared, levels)))
-        for number, (clique, home) in enumerate(zip(limited, homes, strict=True)):
-            node = self.nodes[place[home]]
-            node.limits.append((number, node.cells_of(tuple(clique), levels)))
+                self.nodes[place[above]].children.append(len(self.nodes) - 1)
+        for number, home in enumerate(homes[len(factors) :]):
+            self.nodes[place[home]].limits.append((number, tuple(limited[number])))
+        self._levels = levels
 
     def draw(
         self,
-        given: Mapping[str, NDArray[np.intp]],
-        kinds: Sequence[NDArray[np.intp]],
+        given: Mapping[str, Ints],
+        kinds: Sequence[Ints],
         logs: Sequence[Floats],
         n: int,
         rng: Generator,
-    ) -> tuple[dict[str, NDArray[np.intp]], NDArray[np.bool_]]:
+    ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
         """Return the codes drawn by `rng` of all columns but the known ones, and a mask of rows of probability 0.
 
         `given` are the known codes of n rows by column; `kinds` and `logs`, of each set of limited columns, the kind of
-        each row and the kinds' tables (kinds, cells), 0 where allowed and -inf elsewhere.
+        each row and the kinds' tables (kinds, levels ...), 0 where allowed and -inf elsewhere.
         """
-        groups = self._groups(given, kinds, n)
-        messages: dict[int, Floats] = {}
-        for i in range(len(self.nodes) - 1, 0, -1):
-            node, group = self.nodes[i], groups[i]
-            message = np.empty((len(group.first), node.table.shape[1]))
-            step = max(1, MOST_AT_ONCE // math.prod(node.table.shape[1:]))
-            for start in range(0, len(message), step):
-                part = slice(start, start + step)
-                message[part] = _log_sum(self._belief(node, group, messages, logs, part))
-            # a constant of each group changes no probability; it keeps numbers near 0
-            top = message.max(axis=1, keepdims=True)
-            messages[i] = message - np.where(np.isfinite(top), top, 0.0)
-        drawn: dict[str, NDArray[np.intp]] = {}
-        impossible = np.zeros(n, dtype=bool)
-        for i, node in enumerate(self.nodes):
-            cell, never = self._cells(node, groups[i], drawn, messages, logs, n, rng)
-            if i == 0:
-                impossible = never
-            drawn.update(zip(node.new, np.unravel_index(cell, node.new_shape), strict=True) if node.new else ())
-        return drawn, impossible
+        drawn, never = self._drawn(given, kinds, logs, n, rng, log=False)
+        left = np.flatnonzero(never)
+        if left.size:  # of probability 0, or of products too small
+            some = {name: codes[left] for name, codes in given.items()}
+            again, none = self._drawn(some, [kind[left] for kind in kinds], logs, len(left), rng, log=True)
+            for name, codes in again.items():
+                drawn[name][left] = codes
+            never[left] = none
+        return drawn, never
 
-    def _groups(
-        self, given: Mapping[str, NDArray[np.intp]], kinds: Sequence[NDArray[np.intp]], n: int
-    ) -> list[_Groups]:
-        """Return each node's groups of rows: those with equal known codes and kinds in it and in all nodes below."""
-        found: dict[int, _Groups] = {}
-        for i in range(len(self.nodes) - 1, -1, -1):
-            node = self.nodes[i]
-            line = np.zeros(n, dtype=np.intp)
-            for column, stride in zip(node.known, node.strides, strict=True):
-                line += stride * given[column]
-            parts = {"line": line}
-            parts |= {f"child {child}": found[child].of_row for child, _ in node.children}
-            parts |= {f"limit {number}": kinds[number] for number, _ in node.limits}
-            of_row, first = _distinct(list(parts.values()), n)
-            found[i] = _Groups(of_row, first, {name: values[first] for name, values in parts.items()})
-        return [found[i] for i in range(len(self.nodes))]
-
-    def _belief(
+    def _drawn(
         self,
-        node: _Node,
-        group: _Groups,
-        messages: Mapping[int, Floats],
-        logs: Sequence[Floats],
-        part: slice,
-    ) -> Floats:
-        """Return log beliefs (groups of `part`, separator cells, new cells) of a node, messages from below included."""
-        belief = node.table[group.parts["line"][part]]
-        flat = belief.reshape(len(belief), -1)
-        for child, cells in node.children:
-            numbers = group.parts[f"child {child}"][part]
-            flat += messages[child][numbers][:, cells]
-        for number, cells in node.limits:
-            flat += logs[number][group.parts[f"limit {number}"][part]][:, cells]
-        return belief
-
-    def _cells(
-        self,
-        node: _Node,
-        group: _Groups,
-        drawn: Mapping[str, NDArray[np.intp]],
-        messages: Mapping[int, Floats],
+        given: Mapping[str, Ints],
+        kinds: Sequence[Ints],
         logs: Sequence[Floats],
         n: int,
         rng: Generator,
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the drawn cell of a node's new columns for each row, and a mask of rows without a possible one."""
-        width = node.table.shape[2]
-        at = np.zeros(n, dtype=np.intp)
-        for column, size in zip(node.shared, node.shared_shape, strict=True):
-            at = at * size + drawn[column]
-        of_row, first = _distinct([group.of_row, at], n)
-        lines, places = group.of_row[first], at[first]
-        by_line = np.argsort(of_row, kind="stable")
-        ends = np.searchsorted(of_row[by_line], np.arange(len(first) + 1))
-        cell, never = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
-        step = max(1, MOST_AT_ONCE // width)
-        for start in range(0, len(first), step):
-            line, place = lines[start : start + step], places[start : start + step]
-            belief = node.table[group.parts["line"][line], place]
-            # cells of this node with this separator cell: one run of the row-major table
-            run = place[:, None] * width + np.arange(width)
-            for child, cells in node.children:
-                numbers = group.parts[f"child {child}"][line]
-                belief += messages[child][numbers[:, None], cells[run]]
-            for number, cells in node.limits:
-                belief += logs[number][group.parts[f"limit {number}"][line][:, None], cells[run]]
-            top = belief.max(axis=1, keepdims=True)
-            weights = np.exp(belief - np.where(np.isfinite(top), top, 0.0))
-            rows = by_line[ends[start] : ends[min(start + step, len(first))]]
-            if width > 1:
-                cell[rows] = draw(weights, of_row[rows] - start, rng)
-            never[rows] = ~np.isfinite(top[of_row[rows] - start, 0])
-        return cell, never
+        *,
+        log: bool,
+    ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
+        groups: dict[int, _Group] = {}
+        for i in range(len(self.nodes) - 1, -1, -1):
+            node = self.nodes[i]
+            pieces = [*node.pieces(given, log=log, n=n)]
+            for number, clique in node.limits:
+                shape = tuple(self._levels[c] for c in clique)
+                pieces.append(_Piece.of(clique, logs[number].reshape(-1, *shape), kinds[number], log=log))
+            for child in node.children:
+                below = groups[child]
+                assert below.message is not None  # noqa: S101 - of a node with one above
+                pieces.append(_Piece(self.nodes[child].shared, below.message, below.of_row))
+            group = _Group.of(pieces, n)
+            if i:
+                group.message = node.message(group, log=log)
+            groups[i] = group
+        drawn: dict[str, Ints] = {}
+        never = np.zeros(n, dtype=bool)
+        for i, node in enumerate(self.nodes):
+            cell, none = node.cells(groups[i], drawn, n, rng, log=log)
+            never |= none
+            if node.new:
+                drawn.update(zip(node.new, np.unravel_index(cell, node.new_shape), strict=True))
+        return drawn, never
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A factor's log potentials by its known codes: array (unknown levels ..., lines of known codes)."""
+
+    known: Clique
+    strides: tuple[int, ...]
+    """Summand by known column: what a code adds to the number of the line."""
+    free: Clique
+    table: Floats
+    scaled: Floats
+    """Exponentials of the table, at most 1 in each line."""
+
+    @classmethod
+    def of(cls, clique: Clique, table: Floats, evidence: set[str], levels: Mapping[str, int]) -> _Part:
+        """Return the factor `clique` with its known columns apart."""
+        known, free = (tuple(c for c in clique if (c in evidence) == there) for there in (True, False))
+        shape = [*(levels[c] for c in free), math.prod(levels[c] for c in known)]
+        turned = np.transpose(table, [clique.index(c) for c in (*free, *known)]).reshape(shape)
+        turned = np.where(turned <= NEVER, -np.inf, turned)
+        strides = tuple(math.prod(levels[c] for c in known[i + 1 :]) for i in range(len(known)))
+        return cls(known, strides, free, turned, _scaled(turned, axes=len(free)))
+
+    def lines(self, given: Mapping[str, Ints], n: int) -> Ints:
+        """Return the line of known codes of each of n rows."""
+        found = np.zeros(n, dtype=np.intp)
+        for column, stride in zip(self.known, self.strides, strict=True):
+            found += stride * given[column]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A table that a node's beliefs are multiplied with: one for each line, and the line of each row or group."""
+
+    columns: Clique
+    table: Floats
+    """Array (levels of the columns ..., lines)."""
+    lines: Ints
+
+    @classmethod
+    def of(cls, clique: Clique, logs: Floats, kinds: Ints, *, log: bool) -> _Piece:
+        """Return the piece of a set of limited columns, whose tables are (kinds, levels ...)."""
+        table = np.ascontiguousarray(np.moveaxis(logs, 0, -1))
+        return cls(clique, table if log else _scaled(table, axes=len(clique)), kinds)
+
+
+@dataclass(eq=False)
+class _Group:
+    """Groups of rows for which a node's beliefs are equal."""
+
+    of_row: Ints
+    pieces: list[_Piece]
+    """The node's pieces, with the line of each group."""
+    size: int
+    message: Floats | None = None
+    """Array (levels of the separator ..., groups)."""
+
+    @classmethod
+    def of(cls, pieces: list[_Piece], n: int) -> _Group:
+        """Return the groups of n rows that have equal lines in all pieces."""
+        of_row, first = _distinct([piece.lines for piece in pieces], n)
+        return cls(of_row, [_Piece(p.columns, p.table, p.lines[first]) for p in pieces], len(first))
 
 
 @dataclass(eq=False)
 class _Node:
-    """A clique: its log potentials by known codes, by the separator's cells, and by the new columns' cells."""
+    """A clique of unknown columns: those of its separator, the others, and the factors that belong to it."""
 
-    known: Clique
-    strides: tuple[int, ...]
-    """Summand by known column: what a code adds to the number of the line of `table`."""
     shared: Clique
-    """Unknown columns of the separator."""
-    shared_shape: tuple[int, ...]
     new: Clique
-    """Unknown columns that no node above has."""
+    shared_shape: tuple[int, ...]
     new_shape: tuple[int, ...]
-    table: Floats
-    """Array (cells of the known columns, of the separator, of the new columns)."""
-    above: int
-    children: list[tuple[int, Indices]]
-    """Nodes below: number, and the cell of its separator that each of this node's unknown cells lies in."""
-    limits: list[tuple[int, Indices]]
-    """Limited columns: number, and the cell of these that each of this node's unknown cells lies in."""
+    parts: list[_Part]
+    children: list[int]
+    limits: list[tuple[int, Clique]]
+    """Sets of limited columns: number, columns."""
 
-    @classmethod
-    def of(cls, clique: Clique, separator: Clique, known: set[str], table: Floats, levels: Mapping[str, int]) -> _Node:
-        """Return the node of a clique with its separator, the table's axes in the clique's order."""
-        here = tuple(c for c in clique if c in known)
-        shared = tuple(c for c in separator if c not in known)
-        new = tuple(c for c in clique if c not in known and c not in separator)
-        shapes = [tuple(levels[c] for c in columns) for columns in (here, shared, new)]
-        sorted_table = np.transpose(table, [clique.index(c) for c in (*here, *shared, *new)])
-        cells = np.ascontiguousarray(sorted_table.reshape([math.prod(shape) for shape in shapes]))
-        strides = tuple(math.prod(shapes[0][i + 1 :]) for i in range(len(here)))
-        return cls(here, strides, shared, shapes[1], new, shapes[2], cells, -1, [], [])
+    def pieces(self, given: Mapping[str, Ints], *, log: bool, n: int) -> list[_Piece]:
+        """Return the node's factors as pieces, with the line of each of n rows."""
+        return [_Piece(p.free, p.table if log else p.scaled, p.lines(given, n)) for p in self.parts]
 
-    def cells_of(self, columns: Clique, levels: Mapping[str, int]) -> Indices:
-        """Return the number of the cell of `columns`, all of them unknown here, that each unknown cell lies in."""
-        mine = (*self.shared, *self.new)
-        return projection(tuple(levels[c] for c in mine), [mine.index(c) for c in columns])
+    def message(self, group: _Group, *, log: bool) -> Floats:
+        """Return, for each separator cell and group, the sum of beliefs over the new columns, the largest one 1.
+
+        With `log`, their logarithms. A group whose products are too small has NaN, and one without mass 0 or -inf.
+        """
+        columns, shape = (*self.shared, *self.new), (*self.shared_shape, *self.new_shape)
+        axes = tuple(range(len(self.shared), len(columns)))
+        found = np.empty((*self.shared_shape, group.size))
+        step = max(1, MOST_AT_ONCE // math.prod(shape))
+        for start in range(0, group.size, step):
+            part = slice(start, min(start + step, group.size))
+            belief = np.zeros((*shape, part.stop - start)) if log else np.ones((*shape, part.stop - start))
+            for piece in group.pieces:
+                one = piece.table.shape[-1] == 1
+                table = piece.table if one else piece.table.take(piece.lines[part], axis=-1)
+                _combine(belief, columns, piece.columns, table, log=log)
+            if log:
+                top = _finite(belief.max(axis=axes, keepdims=True)) if axes else np.zeros(1)
+                with np.errstate(divide="ignore"):
+                    sums = np.log(np.exp(belief - top).sum(axis=axes)) + top.reshape(found[..., part].shape)
+                found[..., part] = sums - _finite(sums.max(axis=tuple(range(sums.ndim - 1)), keepdims=True))
+            else:
+                sums = belief.sum(axis=axes)
+                top = sums.max(axis=tuple(range(sums.ndim - 1)), keepdims=True)
+                found[..., part] = sums / np.where(top > NEAR, top, np.nan)
+        return found
+
+    def cells(
+        self, group: _Group, drawn: Mapping[str, Ints], n: int, rng: Generator, *, log: bool
+    ) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return the drawn cell of the new columns for each row, and a mask of rows without a possible one."""
+        at = np.zeros(n, dtype=np.intp)
+        for column, size in zip(self.shared, self.shared_shape, strict=True):
+            at = at * size + drawn[column]
+        of_row, first = _distinct([group.of_row, at], n)
+        lines = group.of_row[first]
+        codes = (
+            dict(zip(self.shared, np.unravel_index(at[first], self.shared_shape), strict=True)) if self.shared else {}
+        )
+        by_line = np.argsort(of_row, kind="stable")
+        ends = np.searchsorted(of_row[by_line], np.arange(len(first) + 1))
+        cell, never = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
+        width = math.prod(self.new_shape)
+        step = max(1, MOST_AT_ONCE // width)
+        for start in range(0, len(first), step):
+            stop = min(start + step, len(first))
+            belief = np.zeros((*self.new_shape, stop - start)) if log else np.ones((*self.new_shape, stop - start))
+            for piece in group.pieces:
+                own = tuple(c for c in piece.columns if c not in self.shared)
+                index = tuple(codes[c][start:stop] if c in codes else slice(None) for c in piece.columns)
+                taken = piece.table[(*index, piece.lines[lines[start:stop]])]
+                # numpy puts indexed axes first unless they are side by side; here they go last
+                taken = _indexed_last(taken, index)
+                _combine(belief, self.new, own, taken, log=log)
+            weights = belief.reshape(width, -1)
+            top = weights.max(axis=0)
+            rows = by_line[ends[start] : ends[stop]]
+            if log:
+                weights = np.exp(weights - _finite(top))
+                bad = ~np.isfinite(top)
+            else:
+                bad = ~(top > NEAR)
+                weights = np.where(bad, 0.0, weights)
+            if width > 1:
+                cell[rows] = draw(np.ascontiguousarray(weights.T), of_row[rows] - start, rng)
+            never[rows] = bad[of_row[rows] - start]
+        return cell, never
 
 
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """Groups of rows for which a node's beliefs are equal."""
+def _combine(belief: Floats, columns: Clique, own: Clique, table: Floats, *, log: bool) -> None:
+    """Multiply beliefs over `columns` in place with a table over `own`, some of them; with `log`, add."""
+    axes = sorted(range(len(own)), key=lambda i: columns.index(own[i]))
+    turned = np.transpose(table, [*axes, len(own)])
+    view = turned.reshape([belief.shape[i] if c in own else 1 for i, c in enumerate(columns)] + [table.shape[-1]])
+    if log:
+        belief += view
+    else:
+        belief *= view
 
-    of_row: NDArray[np.intp]
-    first: NDArray[np.intp]
-    """One row of each group."""
-    parts: Mapping[str, NDArray[np.intp]]
-    """Arrays by group: the line of the node's table, the group of each node below, the kind of each limited set."""
+
+def _indexed_last(taken: Floats, index: tuple[Ints | slice, ...]) -> Floats:
+    """Return an array taken by an index of arrays and slices, and one more array, with the arrays' axis last."""
+    arrays = [i for i, each in enumerate(index) if not isinstance(each, slice)]
+    # arrays side by side, up to the last axis, leave theirs where they are
+    together = arrays == list(range(len(index) - len(arrays), len(index)))
+    return taken if together else np.moveaxis(taken, 0, -1)
 
 
-def _distinct(parts: Sequence[NDArray[np.intp]], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _finite(top: Floats) -> Floats:
+    found: Floats = np.where(np.isfinite(top), top, 0.0)
+    return found
+
+
+def _scaled(table: Floats, axes: int) -> Floats:
+    """Return exponentials of a table of logarithms, divided by the largest of each line: of all but the last axis."""
+    top = table.max(axis=tuple(range(axes)), keepdims=True) if axes else table
+    found: Floats = np.exp(table - _finite(top))
+    return found
+
+
+def _distinct(parts: Sequence[Ints], n: int) -> tuple[Ints, Ints]:
     """Return (number of each row's combination of the parts, one row of each combination)."""
     number, first = np.zeros(n, dtype=np.intp), np.zeros(min(n, 1), dtype=np.intp)
     for values in parts:
@@ -238,32 +325,25 @@ def _distinct(parts: Sequence[NDArray[np.intp]], n: int) -> tuple[NDArray[np.int
     return number.astype(np.intp), first
 
 
-def _log_sum(belief: Floats) -> Floats:
-    """Return log sums over the last axis of exponentials; -inf where there is no mass."""
-    top = belief.max(axis=-1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        found: Floats = np.log(np.exp(belief - top).sum(axis=-1)) + top[..., 0]
-    return found
+def _at(homes: Sequence[int], clique: int) -> list[int]:
+    return [i for i, home in enumerate(homes) if home == clique]
 
 
-def _spread(table: Floats, clique: Clique, whole: Clique) -> Floats:
-    """Return a clique's table as one that broadcasts over the axes of a larger clique; NEVER becomes -inf."""
-    axes = [clique.index(column) for column in whole if column in clique]
-    view = np.transpose(table, axes).reshape([table.shape[clique.index(c)] if c in clique else 1 for c in whole])
-    found: Floats = np.where(view <= NEVER, -np.inf, view)
-    return found
+def _all(tree: JunctionTree) -> range:
+    return range(len(tree.cliques))
 
 
-def _rooted(tree: JunctionTree, known: set[str]) -> tuple[list[int], list[int]]:
-    """Return (parent of each clique, cliques from the root down) for the root at which messages have fewest cells."""
+def _rooted(tree: JunctionTree, spans: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return (parent of each clique, cliques from the root down) for the root at which messages have fewest cells.
+
+    `spans` is the number of combinations of known codes that each clique's beliefs depend on.
+    """
     near: list[list[int]] = [[] for _ in tree.cliques]
     for clique, parent in enumerate(tree.parents):
         if parent >= 0:
             near[clique].append(parent)
             near[parent].append(clique)
-    levels = dict(tree.sizes)
-    free = [math.prod(levels[c] for c in clique if c not in known) for clique in tree.cliques]
+    cells = [math.prod(tree.shape(clique)) for clique in tree.cliques]
     best: tuple[float, list[int], list[int]] | None = None
     for root in range(len(tree.cliques)):
         parents, order = [-1] * len(tree.cliques), [root]
@@ -272,12 +352,11 @@ def _rooted(tree: JunctionTree, known: set[str]) -> tuple[list[int], list[int]]:
                 if other != parents[clique]:
                     parents[other] = clique
                     order.append(other)
-        evidence = [{c for c in clique if c in known} for clique in tree.cliques]
-        cost = 0.0
+        below, cost = [float(span) for span in spans], 0.0
         for clique in reversed(order):
-            cost += free[clique] * min(EXPECTED, math.prod(levels[c] for c in evidence[clique]))
+            cost += cells[clique] * min(EXPECTED, below[clique])
             if parents[clique] >= 0:
-                evidence[parents[clique]] = evidence[parents[clique]] | evidence[clique]
+                below[parents[clique]] = min(below[parents[clique]] * below[clique], 1e300)
         if best is None or cost < best[0]:
             best = cost, parents, order
     assert best is not None  # noqa: S101 - a tree has a clique

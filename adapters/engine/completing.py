@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.adapters.engine.beliefs import Beliefs, Factor
-from stratsynth.adapters.engine.forest import Floats
+from stratsynth.adapters.engine.forest import NEVER, Floats
 from stratsynth.adapters.engine.structure import Clique, model_cells
 from stratsynth.adapters.engine.zeros import Forbidden, forbidden
 from stratsynth.errors import MechanismError, UsageError
@@ -36,6 +36,8 @@ ROUNDS = 50
 """Times that a row is drawn anew because of a rule outside the model, before it backs off."""
 ROWS = 2**14
 """Rows of a batch; more of equal known codes make no larger one."""
+CHECKED = 4096
+"""Cells at which a model's terms are compared with its potentials."""
 UNIFORM = "all"
 """Name, among the columns that were backed off, of the model itself: the row is uniform over allowed cells."""
 
@@ -119,7 +121,7 @@ class Completion:
         codes: Codes = {name: np.zeros(n, dtype=np.min_scalar_type(schema.size(name) - 1)) for name in schema.names}
         for column, values in evidence.items():
             codes[column][:] = values
-        logs = [np.where(one.cells.reshape(len(one.cells), -1), 0.0, -np.inf) for one in allowed]
+        logs = [np.where(one.cells, 0.0, -np.inf) for one in allowed]
         # rows of equal known codes lie side by side, so that they fall into one batch
         order = np.lexsort([*kinds, *evidence.values()])
         backed_off: dict[str, int] = {}
@@ -144,7 +146,7 @@ class Completion:
             factors: list[Factor] = []
             if number <= len(self.back_off):
                 levels |= {name: levels[column] for column, name in hidden.items()}
-                for clique, table in zip(model.tree.cliques, model.potentials, strict=True):
+                for clique, table in factors_of(model):
                     factors.append((tuple(hidden.get(column, column) for column in clique), table))
             self._stages[number] = _Stage.of(levels, factors, self, forbidden(model.schema))
         return self._stages[number]
@@ -161,17 +163,19 @@ class _Stage:
     @classmethod
     def of(cls, levels: Mapping[str, int], factors: list[Factor], of: Completion, rules: Forbidden) -> _Stage:
         """Return the beliefs of factors and of as many rules as fit, the smallest first."""
-        sizes = tuple(levels.items())
-        cliques = [*(clique for clique, _ in factors), *of.limited]
-        most = max(MOST_CELLS, model_cells(sizes, cliques))
+        sizes, known = tuple(levels.items()), set(of.known)
+        unknown = tuple((name, size) for name, size in sizes if name not in known)
+        cliques = [tuple(c for c in clique if c not in known) for clique in (*(c for c, _ in factors), *of.limited)]
+        most = max(MOST_CELLS, model_cells(unknown, cliques))
         inside, outside = list(factors), []
         for clique in sorted(rules, key=lambda c: (math.prod(levels[name] for name in c), c)):
-            if set(clique) <= set(of.known):  # nothing that is drawn can change it
+            free = tuple(column for column in clique if column not in known)
+            if not free:  # nothing that is drawn can change it
                 continue
             never = np.zeros([levels[name] for name in clique], dtype=bool)
             never.ravel()[rules[clique]] = True
-            if model_cells(sizes, [*cliques, clique]) <= most:
-                cliques.append(clique)
+            if model_cells(unknown, [*cliques, free]) <= most:
+                cliques.append(free)
                 inside.append((clique, np.where(never, -np.inf, 0.0)))
             else:
                 outside.append((clique, never))
@@ -202,3 +206,36 @@ class _Stage:
             if not rows.size:
                 break
         return np.concatenate([*failed, rows])
+
+
+def factors_of(model: Graphical) -> list[Factor]:
+    """Return a model's factors: the terms of its measured tables where its potentials are made of them and of rules.
+
+    Otherwise the cliques' potentials, which join columns that no table has together.
+    """
+    cliques = list(zip(model.tree.cliques, model.potentials, strict=True))
+    terms = [(clique, term.reshape(model.schema.shape(clique))) for clique, term in model.terms]
+    rng = np.random.default_rng(0)
+    cells = {name: rng.integers(0, model.schema.size(name), CHECKED) for name in model.schema.names}
+
+    def at(factors: list[Factor]) -> Floats:
+        found: Floats = sum((table[tuple(cells[c] for c in own)] for own, table in factors), np.zeros(CHECKED))
+        return found
+
+    whole, made = at(cliques), at(terms)
+    real = whole > NEVER / 2
+    same = np.abs(whole - made)[real].max(initial=0.0) <= 1e-6 * (1 + np.abs(whole[real]).max(initial=0.0))
+    impossible = all(((table > NEVER / 2) | _forbidden(model, clique)).all() for clique, table in cliques)
+    return terms if terms and same and real.any() and impossible else cliques
+
+
+def _forbidden(model: Graphical, clique: Clique) -> NDArray[np.bool_]:
+    """Return a mask of the cells of a clique that a rule of the model's schema forbids."""
+    found = np.zeros(model.schema.shape(clique), dtype=bool)
+    for columns, cells in forbidden(model.schema).items():
+        if set(columns) <= set(clique):
+            never = np.zeros(model.schema.shape(columns), dtype=bool)
+            never.ravel()[cells] = True
+            order = np.transpose(never, [columns.index(c) for c in clique if c in columns])
+            found |= order.reshape([model.schema.size(c) if c in columns else 1 for c in clique])
+    return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.linked.assembly import Assembly
@@ -59,8 +61,16 @@ class LinkedModel(Model):
         facts, arrays = dict[str, Any](), dict[str, Any]()
         for slot, part in self.parts.items():
             own = part.state()
-            facts[slot] = {"kind": part.kind, "columns": list(part.schema.names), "facts": own.facts}
+            terms = part.terms if isinstance(part, Graphical) else ()
+            names = list(part.schema.names)
+            facts[slot] = {
+                "kind": part.kind,
+                "columns": names,
+                "facts": own.facts,
+                "terms": [list(c) for c, _ in terms],
+            }
             arrays |= {f"{slot}/{name}": array for name, array in own.arrays.items()}
+            arrays |= {f"{slot}/term {i}": term for i, (_, term) in enumerate(terms)}
         return State({"parts": facts, "parents": self.parents}, arrays)
 
     @classmethod
@@ -74,8 +84,17 @@ class LinkedModel(Model):
             if slot not in SLOTS or not set(columns) <= set(schema.of(slot).names):
                 raise ReleaseError("model: a counted table has columns that its schema lacks.")
             arrays = {n.removeprefix(f"{slot}/"): a for n, a in state.arrays.items() if n.startswith(f"{slot}/")}
-            part = restore(stored["kind"], schema.restrict(columns), State(stored["facts"], arrays))
-            parts[slot] = part.table_model()
+            terms = [(tuple(clique), arrays.pop(f"term {i}")) for i, clique in enumerate(stored.get("terms", ()))]
+            own = schema.restrict(columns)
+            part = restore(stored["kind"], own, State(stored["facts"], arrays)).table_model()
+            if isinstance(part, Graphical):
+                if not all(
+                    set(clique) <= set(own.names) and term.shape == (own.cells(clique),) and np.isfinite(term).all()
+                    for clique, term in terms
+                ):
+                    raise ReleaseError("model: the terms of a counted table are damaged.")
+                part = replace(part, terms=tuple(terms))
+            parts[slot] = part
         if PARENT not in parts:
             raise ReleaseError("model: it has no model of the parents.")
         return cls(schema, parts, float(state.facts["parents"]))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from stratsynth.census.households import PERSON
 from stratsynth.census.model import schema
-from stratsynth.schema import Schema
+from stratsynth.schema import Rule, Schema
 
 
 @cache
@@ -19,4 +20,9 @@ def household_schema() -> Schema:
 @cache
 def person_schema() -> Schema:
     """Return the schema of the persons of households: some columns of people, with their rules."""
-    return schema().restrict(PERSON)
+    rules = []
+    for rule in schema().rules:
+        never = {name: levels for name, levels in rule.never.items() if name in PERSON}
+        if rule.when.keys() <= set(PERSON) and never:
+            rules.append(Rule(when=rule.when, never=never))
+    return replace(schema().restrict(PERSON), rules=tuple(rules))

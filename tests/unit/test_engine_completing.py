@@ -1,14 +1,16 @@
 """Drawing columns given others, row by row: equal to enumeration, unbiased, and never against a rule."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from stratsynth import Categorical, Schema
-from stratsynth.adapters.engine import Graphical, completing, junction_tree
+from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem, completing, junction_tree, solve
 from stratsynth.adapters.engine.completing import UNIFORM, Allowed, Completion
 from stratsynth.adapters.engine.forest import NEVER
+from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.errors import MechanismError, UsageError
 from stratsynth.schema import Rule
 
@@ -51,19 +53,19 @@ def drawn(completed):
     return np.stack([completed.codes[name] for name in NAMES], axis=1)
 
 
-def evidence(n):
+def evidence(n, known=KNOWN):
     """All combinations of the known columns, each n times."""
-    cells = np.array(list(itertools.product(*(range(SIZES[name]) for name in KNOWN))))
-    return {name: np.tile(cells[:, i], n) for i, name in enumerate(KNOWN)}
+    cells = np.array(list(itertools.product(*(range(SIZES[name]) for name in known))))
+    return {name: np.tile(cells[:, i], n) for i, name in enumerate(known)}
 
 
 def expected(weights, given):
     """Expected count of every cell, for rows with these known codes."""
-    rest = tuple(i for i, name in enumerate(NAMES) if name not in KNOWN)
+    rest = tuple(i for i, name in enumerate(NAMES) if name not in given)
     share = weights / np.maximum(weights.sum(axis=rest, keepdims=True), 1e-300)
-    counts = np.zeros([SIZES[name] for name in KNOWN])
-    np.add.at(counts, tuple(given[name] for name in KNOWN), 1)
-    return share * counts.reshape([SIZES[n] if n in KNOWN else 1 for n in NAMES])
+    counts = np.zeros([SIZES[name] for name in given])
+    np.add.at(counts, tuple(given.values()), 1)
+    return share * counts.reshape([SIZES[n] if n in given else 1 for n in NAMES])
 
 
 def counted(rows):
@@ -167,12 +169,60 @@ def test_nothing_left_is_an_error():
 
 def test_a_rule_too_large_for_the_model_is_kept_by_drawing_anew(monkeypatch):
     monkeypatch.setattr(completing, "MOST_CELLS", 0)
-    model = graphical(RULES)
+    model = graphical((Rule(when={"b": "1"}, never={"e": "0"}),))
+    given = evidence(3000, ("a", "f"))
+    completion = Completion(model, ("a", "f"))
+    assert completion._stage(0).outside
+    rows = completion.draw(given, np.random.default_rng(0))
+    exact, found = expected(joint(model), given), counted(drawn(rows))
+    assert found[exact == 0].sum() == 0
+    assert (np.abs(found - exact) <= 6 * np.sqrt(exact) + 1).all()
+
+
+def fitted(rules=RULES):
+    """A model fitted to tables that join more columns in its tree than any table has."""
+    rng, schema = np.random.default_rng(5), graphical(rules).schema
+    sizes = tuple(SIZES.items())
+    pairs = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e"), ("c", "f"), ("e", "f")]
+    tables = [MeasuredTable(pair, rng.integers(1, 99, schema.shape(pair)), 1.0) for pair in pairs]
+    solution = solve([Problem(sizes, tuple(tables), 1000.0, forbidden(schema), iterations=100)])[0]
+    return Graphical.of(schema, solution)
+
+
+@pytest.mark.parametrize("rules", [(), RULES], ids=["no rules", "rules"])
+def test_terms_of_measured_tables_take_the_place_of_wide_potentials(rules):
+    model = fitted(rules)
+    factors = completing.factors_of(model)
+    assert {len(clique) for clique, _ in factors} == {2}
+    assert max(len(clique) for clique in model.tree.cliques) > 2
     given = evidence(1000)
-    assert Completion(model, KNOWN)._stage(0).outside
     rows = Completion(model, KNOWN).draw(given, np.random.default_rng(0))
     exact, found = expected(joint(model), given), counted(drawn(rows))
     assert found[exact == 0].sum() == 0
+    assert (np.abs(found - exact) <= 6 * np.sqrt(exact) + 1).all()
+
+
+def test_terms_that_are_not_those_of_the_potentials_are_not_used():
+    model = fitted()
+    terms = [(clique, term + np.arange(term.size)) for clique, term in model.terms]
+    assert completing.factors_of(replace(model, terms=tuple(terms)))[0][0] == model.tree.cliques[0]
+    zeros = [np.where(np.arange(t.size).reshape(t.shape) == 0, NEVER, t) for t in model.potentials]
+    assert completing.factors_of(replace(model, potentials=tuple(zeros)))[0][0] == model.tree.cliques[0]
+
+
+def test_products_that_underflow_are_done_with_logarithms():
+    model = graphical()
+    wide = replace(model, potentials=tuple(400 * table for table in model.potentials))
+    given, weights = evidence(40), np.zeros(tuple(SIZES.values()))
+    for cell in itertools.product(*(range(s) for s in SIZES.values())):
+        at = dict(zip(NAMES, cell, strict=True))
+        tables = zip(wide.tree.cliques, wide.potentials, strict=True)
+        weights[cell] = sum(t[tuple(at[c] for c in clique)] for clique, t in tables)
+    rest = tuple(i for i, name in enumerate(NAMES) if name not in KNOWN)
+    weights = np.exp(weights - weights.max(axis=rest, keepdims=True))
+    rows = Completion(wide, KNOWN).draw(given, np.random.default_rng(0))
+    assert rows.backed_off == {}
+    exact, found = expected(weights, given), counted(drawn(rows))
     assert (np.abs(found - exact) <= 6 * np.sqrt(exact) + 1).all()
 
 
