@@ -48,8 +48,9 @@ class Allowed:
 
     kinds: NDArray[np.intp]
     """Kind of each row, a number below the number of kinds."""
-    cells: NDArray[np.bool_]
-    """Array (kinds, levels of the first column, of the second, ...): True for allowed codes."""
+    cells: NDArray[np.bool_] | NDArray[np.float64]
+    """Array (kinds, levels of the first column, of the second, ...): True for allowed codes, or a weight from 0 on by
+    which the model's probability is multiplied."""
 
     @classmethod
     def by_row(cls, cells: NDArray[np.bool_]) -> Allowed:
@@ -121,7 +122,8 @@ class Completion:
         codes: Codes = {name: np.zeros(n, dtype=np.min_scalar_type(schema.size(name) - 1)) for name in schema.names}
         for column, values in evidence.items():
             codes[column][:] = values
-        logs = [np.where(one.cells, 0.0, -np.inf) for one in allowed]
+        with np.errstate(divide="ignore"):
+            logs = [np.log(np.asarray(one.cells, np.float64)) for one in allowed]
         # rows of equal known codes lie side by side, so that they fall into one batch
         order = np.lexsort([*kinds, *evidence.values()])
         backed_off: dict[str, int] = {}

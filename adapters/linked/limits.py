@@ -15,7 +15,7 @@ import numpy as np
 
 from stratsynth.adapters.engine.completing import Allowed
 from stratsynth.adapters.linked.amounts import below
-from stratsynth.adapters.linked.roles import ALL, DIFFERENCE, extent
+from stratsynth.adapters.linked.roles import ALL, DIFFERENCE, bands, extent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _Part = Callable[["OpenParents"], Allowed]
+PLACES = 64
+"""Largest number of numbers in a band that a mean over it is taken of."""
+LEAST = 1e-9
+"""Length of a single number among reals."""
 FREE, MEETS, MEETS_NOT = 0, 1, 2
 """Kinds of rows by the state: any; one that has to meet its condition; one that must not."""
 
@@ -57,6 +61,8 @@ class Limits:
     roles: LinkRoles
     names: frozenset[str]
     """Columns of the row, with `DIFFERENCE` and `ALL`, that the model has."""
+    known: tuple[float, ...] = ()
+    """Ends between the bands by which the model knows the number of the row before; none if it does not."""
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -115,29 +121,53 @@ class Limits:
         forced = self._forced(now) if stepped in self.roles.condition else np.zeros(len(now.met), dtype=np.intp)
         pairs, kinds = np.unique(np.stack([now.before, forced]), axis=1, return_inverse=True, equal_nan=True)
         before, own = pairs[0], pairs[1].astype(np.intp)
-        low, top = reachable(self.roles, stepped, before)
         column = self.roles.number(stepped)
-        fits = np.zeros((len(before), len(self.roles.differences) + 2, column.size), dtype=bool)
+        fits = np.zeros((len(before), len(self.roles.differences) + 2, column.size))
         bins = len(column.extents)
         # the last band is of rows without a number before or after
-        fits[:, :-1, :bins] = (low <= top) & ~np.isnan(before)[:, None, None]
-        fits[:, -1, bins:] = True
-        fits[np.isnan(before), -1] = True
+        fits[:, :-1, :bins] = self._weights(stepped, before)
+        fits[:, -1, bins:] = 1
+        fits[np.isnan(before), -1] = 1
         axes = [-1 if name == stepped else 1 for name in columns]
         shape = [len(before), fits.shape[1], *(column.size if size == -1 else 1 for size in axes)]
         met = self._met(columns)
         kind = np.stack([np.ones_like(met), met, ~met])[own]
-        return Allowed(kinds.ravel().astype(np.intp), fits.reshape(shape) & kind[:, None])
+        return Allowed(kinds.ravel().astype(np.intp), fits.reshape(shape) * kind[:, None])
+
+    def _weights(self, stepped: str, before: Floats) -> Floats:
+        """Return an array (numbers before, bands of the difference, bins): weights of cells, 0 where no number fits.
+
+        The model knows the number before by its band. So its probability of a cell is a mean over the band's numbers,
+        and is multiplied by how many numbers fit the cell at this number, over the mean of that in the band. Cells
+        would otherwise count the less, the fewer of the band's numbers they go with.
+        """
+        column, ends = self.roles.number(stepped), np.asarray(self.known, np.float64)
+        own, band = _numbers(self.roles, stepped, before), np.searchsorted(ends, before, side="right")
+        starts, stops = np.append(column.lower, ends), np.append(ends, column.upper + column.integer)
+        for code in np.unique(band[~np.isnan(before)]):
+            low, high = max(starts[code], column.lower), min(stops[code], column.upper + column.integer)
+            points = np.linspace(low, high, PLACES, endpoint=False)
+            points = np.unique(np.floor(points)) if column.integer else points
+            mean = _numbers(self.roles, stepped, points).mean(axis=0)
+            here = band == code
+            own[here] = np.where(mean > 0, own[here] / np.where(mean > 0, mean, 1), own[here] > 0)
+        own[np.isnan(before)] = 0
+        return own
 
     def _amounts(self, now: OpenParents) -> Allowed:
-        """Return the codes of `ALL` and the summed column by what is left: all of it, or something else."""
+        """Return weights of `ALL` and the summed column by what is left: all of it, or something else.
+
+        The model knows what is left by its band: its probability of a cell is a mean over the band, and is divided by
+        the part of these rows of the band that the cell goes with.
+        """
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         column = self.roles.number(self.roles.summed.of)
         low, top = np.asarray(column.extents, np.float64).T
-        lefts, kinds = np.unique(codes_left(column, now.left), axis=1, return_inverse=True)
+        known = np.stack([bands(self.roles.summed.ends, now.left), *codes_left(column, now.left)])
+        lefts, kinds, times = np.unique(known, axis=1, return_inverse=True, return_counts=True)
         cells = np.zeros((lefts.shape[1], 2, column.size), dtype=bool)
         bins = len(low)
-        for kind, (code, sign) in enumerate(lefts.T):
+        for kind, (_, code, sign) in enumerate(lefts.T):
             cells[kind, 1, code] = True  # everything; code is -1 beyond the bounds, and this one cleared
             cells[kind, 1, -1] &= code >= 0
             cells[kind, 0] = True
@@ -148,7 +178,12 @@ class Limits:
                 cells[kind, 0, code] = False  # a bin of one number, which is all
             if sign > 0 and code >= 0:
                 cells[kind, 0, :bins] &= np.arange(bins) <= code
-        return Allowed(kinds.ravel().astype(np.intp), cells)
+        weights = cells.astype(np.float64)
+        for band in np.unique(lefts[0]):
+            here = lefts[0] == band
+            part = np.average(weights[here], axis=0, weights=times[here])
+            weights[here] /= np.where(part > 0, part, 1)
+        return Allowed(kinds.ravel().astype(np.intp), weights)
 
     def _last(self, now: OpenParents) -> Allowed:
         """Return the codes of `ALL` and of the condition: the last row that does not meet it takes all."""
@@ -157,6 +192,13 @@ class Limits:
         met = self._met(tuple(self.roles.condition)) if self.roles.condition else np.zeros((), dtype=bool)
         last = np.stack([met, np.ones_like(met)])
         return Allowed(((now.others == 1) & inside).astype(np.intp), np.stack([np.ones_like(last), last]))
+
+
+def _numbers(roles: LinkRoles, stepped: str, before: Floats) -> Floats:
+    """Return an array (numbers before, bands of the difference, bins): how many numbers fit; a length, of reals."""
+    low, top = reachable(roles, stepped, before)
+    found: Floats = np.where(low <= top, top - low + (1 if roles.number(stepped).integer else LEAST), 0.0)
+    return found
 
 
 def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema.columns import Categorical, Numeric
+from stratsynth.schema.consistent import Spans, adds_up, differs, rules_where, spans_between, spans_of, takes
 from stratsynth.schema.linked import MOST_DRAWN, WEIGHT, ChildCount, LinkedSchema
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import PUBLIC, Schema, Unit
@@ -209,6 +210,7 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
         yield from _renamed(rule, linked.child, {n: named(PARENT, REFERENCE + n) for n in rule.names})
         for slot in (SECOND, OTHERS, REST):
             yield from _renamed(rule, linked.child, {n: named(slot, n) for n in rule.names})
+    yield from _consistent(linked)
     for number, rule in enumerate(linked.rules, start=1):
         if not isinstance(rule, Rule):
             raise SchemaError("rules must be a list of Rule")
@@ -222,6 +224,28 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
         )
         found.cells(plain)  # refuses columns and levels that there are not
         yield found
+
+
+def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
+    """Yield the rules by which differences and sums are those of the numbers: see `stratsynth.schema.consistent`."""
+    before, apart, left = number_bands(linked), difference_bands(linked), sum_bands(linked)
+    if linked.difference is not None and before is not None and apart is not None:
+        column, name = linked.child.column(linked.difference), linked.difference
+        numbers, differences = spans_of(column), spans_between(apart, column)
+        first = named(SECOND, REFERENCE + name), named(SECOND, DIFFERENCE), named(SECOND, name)
+        yield from rules_where(first, (numbers, differences, numbers), differs)
+        later = named(OTHERS, PREVIOUS), named(OTHERS, DIFFERENCE), named(OTHERS, name)
+        yield from rules_where(later, (spans_between(before, column, bounded=True), differences, numbers), differs)
+    if linked.sum is not None and left is not None:
+        name, total = linked.sum
+        column = linked.child.column(total.column)
+        own, rest = spans_of(column, nothing=0.0), spans_between(left, column)
+        whole = named(PARENT, name), named(PARENT, REFERENCE + total.column), named(PARENT, SHARE)
+        yield from rules_where(whole, (spans_of(linked.parent.column(name), beyond=True), own, rest), adds_up)
+        everything: Spans = {"0": (0.0, 0.0), "1": (1.0, 1.0)}
+        for slot, band in ((SECOND, SHARE), (OTHERS, LEFT)):
+            columns = named(slot, band), named(slot, ALL), named(slot, total.column)
+            yield from rules_where(columns, (rest, everything, own), takes)
 
 
 def _renamed(
