@@ -43,7 +43,7 @@ NONE = "none"
 """Level of a band for a number that is missing or not applicable."""
 FEW = ("0", "1", "2+")
 """Numbers of persons left that a state tells apart."""
-MOST_BANDS = 10
+MOST_LEFT, MOST_BANDS = 18, 10
 """Largest number of bands of what is left of a sum, and of the number of the person before."""
 
 
@@ -112,17 +112,20 @@ def named(slot: str, column: str) -> str:
 
 
 def sum_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of what is left of the sum: as declared, or 0, just above, and ends of the sum's bins."""
+    """Return the bands of what is left of the sum: as declared, or 0, just above, and ends of the child's bins.
+
+    Of two rows the second has all that is left: bands as fine as its bins keep these.
+    """
     if linked.sum is None:
         return None
-    name, total = linked.sum
+    _, total = linked.sum
     if total.left is not None:
         return Bands(total.left)
-    column = linked.parent.column(name)
+    column = linked.child.column(total.column)
     assert isinstance(column, Numeric)  # noqa: S101 - checked by the linked schema
     least = 1.0 if column.integer else 0.01
     above = [end for end in column.breaks[1:-1] if end > least]
-    step = max(1, math.ceil(len(above) / (MOST_BANDS - 3)))
+    step = max(1, math.ceil(len(above) / (MOST_LEFT - 3)))
     return Bands((0.0, least, *(float(end) for end in above[step - 1 :: step])))
 
 

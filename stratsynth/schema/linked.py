@@ -87,7 +87,7 @@ class ChildSum:
     column: str
     """Numeric column of the child; a value without a quantity counts 0."""
     left: tuple[float, ...] | None = None
-    """Ends between the bands of what is left of the sum; by default 0, what is just above it, and ends of bins."""
+    """Ends between the bands of what is left of the sum; by default 0, what is just above it, and ends of its bins."""
 
     def __post_init__(self) -> None:
         check_text("sum", self.column)

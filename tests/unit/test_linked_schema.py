@@ -6,6 +6,7 @@ import pytest
 
 import stratsynth as ss
 from helpers import homes
+from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.errors import SchemaError
 from stratsynth.schema.counted_tables import REST, SLOTS, CountedTables, SharedWeight, slot_levels
 from stratsynth.schema.linked import DIFFERENCES, LinkedSchema
@@ -83,6 +84,24 @@ def test_rules_are_those_of_counted_levels():
     assert ({"parent.NP": ("3", "4", "5", "6+")}, {"parent.TEN": ("2",)}) in found
     assert ({"second.TEN": "1"}, {"second.SEX": "2"}) in found
     assert any(never == {"parent.KIND": ("2",)} for _, never in found)  # of a kind that is not counted
+
+
+@pytest.mark.parametrize("schema", [homes.SCHEMA, replace(homes.SCHEMA, differences=(-7.5, 0.0, 0.5, 20.0))])
+def test_no_row_that_there_can_be_breaks_a_rule_of_its_numbers(schema):
+    """Differences and sums of made-up households lie in no cell that the counted columns' meaning forbids."""
+    rows = homes.rows(*homes.tables(2_000, seed=3), schema)
+    zeros = forbidden(schema.counted)
+    for clique in (
+        ("parent.HINCP", "parent.R_PINCP", "parent.SHR"),
+        ("second.R_AGEP", "second.AGEP", "second.DIF"),
+        ("others.PREV", "others.AGEP", "others.DIF"),
+        ("second.SHR", "second.PINCP", "second.ALL"),
+        ("others.REM", "others.PINCP", "others.ALL"),
+    ):
+        (found,) = rows.counts([((), [clique])])[0]
+        assert not found.ravel()[zeros[clique]].any()
+        assert len(zeros[clique]) > found.size / 4  # and many cells are forbidden
+        assert found.any()
 
 
 @pytest.mark.parametrize(
