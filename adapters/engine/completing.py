@@ -44,12 +44,13 @@ UNIFORM = "all"
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """Sets of allowed codes of some drawn columns together: each row has one of several kinds."""
+    """Allowed codes of some drawn columns together, or weights of codes: each row has one of several kinds."""
 
     kinds: NDArray[np.intp]
     """Kind of each row, a number below the number of kinds."""
-    cells: NDArray[np.bool_]
-    """Array (kinds, levels of the first column, of the second, ...): True for allowed codes."""
+    cells: NDArray[np.bool_] | Floats
+    """Array (kinds, levels of the first column, of the second, ...): True for allowed codes; or factors that the
+    model's probabilities are multiplied with, 0 for codes that are not allowed."""
 
     @classmethod
     def by_row(cls, cells: NDArray[np.bool_]) -> Allowed:
@@ -121,7 +122,8 @@ class Completion:
         codes: Codes = {name: np.zeros(n, dtype=np.min_scalar_type(schema.size(name) - 1)) for name in schema.names}
         for column, values in evidence.items():
             codes[column][:] = values
-        logs = [np.where(one.cells, 0.0, -np.inf) for one in allowed]
+        with np.errstate(divide="ignore"):
+            logs = [np.log(one.cells.astype(np.float64)) for one in allowed]
         # rows of equal known codes lie side by side, so that they fall into one batch
         order = np.lexsort([*kinds, *evidence.values()])
         backed_off: dict[str, int] = {}

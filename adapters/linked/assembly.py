@@ -285,7 +285,7 @@ class _Slot:
         names = [name.removeprefix(prefix) for name in model.schema.names]
         drawn = frozenset((*roles.child.names, DIFFERENCE, ALL)) & frozenset(names)
         known = [name for name in names if name not in drawn]
-        limits = Limits(roles, drawn)
+        limits = Limits(roles, drawn, frozenset(known))
         back_off = [*(name for name in first if name in known), *(n for n in known[::-1] if n not in (*first, STATE))]
         return cls(
             Completion(

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.adapters.engine.completing import Allowed
-from stratsynth.adapters.linked.amounts import below
-from stratsynth.adapters.linked.roles import ALL, DIFFERENCE, extent
+from stratsynth.adapters.linked.amounts import LEAST, below, unit_of
+from stratsynth.adapters.linked.roles import ALL, DIFFERENCE, FIRST, PREVIOUS, REMAINS, SHARE, bands, extent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
     Mask = NDArray[np.bool_]
 
+POINTS = 257
+"""Largest number of numbers that stand for a column's range."""
 _Part = Callable[["OpenParents"], Allowed]
 FREE, MEETS, MEETS_NOT = 0, 1, 2
 """Kinds of rows by the state: any; one that has to meet its condition; one that must not."""
@@ -57,6 +59,8 @@ class Limits:
     roles: LinkRoles
     names: frozenset[str]
     """Columns of the row, with `DIFFERENCE` and `ALL`, that the model has."""
+    known: frozenset[str] = frozenset()
+    """Columns that are known before the row is drawn."""
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -113,42 +117,63 @@ class Limits:
         columns, stepped = self._stepping, self.roles.stepped
         assert stepped is not None  # noqa: S101 - see _parts
         forced = self._forced(now) if stepped in self.roles.condition else np.zeros(len(now.met), dtype=np.intp)
-        pairs, kinds = np.unique(np.stack([now.before, forced]), axis=1, return_inverse=True, equal_nan=True)
-        before, own = pairs[0], pairs[1].astype(np.intp)
-        low, top = reachable(self.roles, stepped, before)
         column = self.roles.number(stepped)
-        fits = np.zeros((len(before), len(self.roles.differences) + 2, column.size), dtype=bool)
+        numbers, place = np.unique(np.append(_grid(column), now.before), return_inverse=True, equal_nan=True)
+        place = place.ravel()
+        # how many numbers of a bin lie in a band, for each number before
+        low, top = reachable(self.roles, stepped, numbers)
         bins = len(column.extents)
+        fits = np.zeros((len(numbers), len(self.roles.differences) + 2, column.size))
+        unit = unit_of(column) or LEAST
+        fits[:, :-1, :bins] = np.where(np.isnan(numbers)[:, None, None] | (low > top), 0.0, top - low + unit)
+        fits = _relative(fits, self._before(numbers), np.bincount(place, minlength=len(numbers)))
         # the last band is of rows without a number before or after
-        fits[:, :-1, :bins] = (low <= top) & ~np.isnan(before)[:, None, None]
-        fits[:, -1, bins:] = True
-        fits[np.isnan(before), -1] = True
-        axes = [-1 if name == stepped else 1 for name in columns]
-        shape = [len(before), fits.shape[1], *(column.size if size == -1 else 1 for size in axes)]
+        fits[:, -1, bins:] = 1.0
+        fits[np.isnan(numbers), -1] = 1.0
+        kinds = place[len(place) - len(now.before) :] * 3 + forced
+        used, kinds = np.unique(kinds, return_inverse=True)
         met = self._met(columns)
-        kind = np.stack([np.ones_like(met), met, ~met])[own]
-        return Allowed(kinds.ravel().astype(np.intp), fits.reshape(shape) & kind[:, None])
+        allowed = np.stack([np.ones_like(met), met, ~met])[used % 3]
+        shape = [len(used), fits.shape[1], *(column.size if name == stepped else 1 for name in columns)]
+        return Allowed(kinds.ravel().astype(np.intp), fits[used // 3].reshape(shape) * allowed[:, None])
+
+    def _before(self, numbers: Floats) -> Ints:
+        """Return the band of each number before that the model knows: its own, or that of the first row's bins."""
+        stepped = self.roles.stepped
+        assert stepped is not None  # noqa: S101 - see _parts
+        if PREVIOUS in self.known:
+            return bands(self.roles.previous, numbers)
+        if FIRST + stepped in self.known:
+            column = self.roles.number(stepped)
+            found = np.searchsorted(np.asarray(column.breaks, np.float64), np.nan_to_num(numbers), side="right")
+            return found.astype(np.intp)
+        return np.zeros(len(numbers), dtype=np.intp)
 
     def _amounts(self, now: OpenParents) -> Allowed:
         """Return the codes of `ALL` and the summed column by what is left: all of it, or something else."""
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         column = self.roles.number(self.roles.summed.of)
+        left = np.append(_between(column, self.roles.summed.ends), now.left)
+        known = bool(self.known & {REMAINS, SHARE})
+        band = bands(self.roles.summed.ends, left) if known else np.zeros(len(left), dtype=np.intp)
+        parts, kinds = np.unique(np.vstack([codes_left(column, left), band]), axis=1, return_inverse=True)
+        kinds = kinds.ravel().astype(np.intp)
         low, top = np.asarray(column.extents, np.float64).T
-        lefts, kinds = np.unique(codes_left(column, now.left), axis=1, return_inverse=True)
-        cells = np.zeros((lefts.shape[1], 2, column.size), dtype=bool)
+        cells = np.zeros((parts.shape[1], 2, column.size))
         bins = len(low)
-        for kind, (code, sign) in enumerate(lefts.T):
-            cells[kind, 1, code] = True  # everything; code is -1 beyond the bounds, and this one cleared
-            cells[kind, 1, -1] &= code >= 0
-            cells[kind, 0] = True
+        for kind, (code, sign, _) in enumerate(parts.T):
+            cells[kind, 0] = 1.0
+            if code >= 0:
+                cells[kind, 1, code] = 1.0
             if sign == 0:
-                cells[kind, 1, bins:] = True
-                cells[kind, 0, bins:] = False
+                cells[kind, 1, bins:] = 1.0
+                cells[kind, 0, bins:] = 0.0
             if code >= 0 and low[code] == top[code]:
-                cells[kind, 0, code] = False  # a bin of one number, which is all
+                cells[kind, 0, code] = 0.0  # a bin of one number, which is all
             if sign > 0 and code >= 0:
-                cells[kind, 0, :bins] &= np.arange(bins) <= code
-        return Allowed(kinds.ravel().astype(np.intp), cells)
+                cells[kind, 0, code + 1 : bins] = 0.0
+        cells = _relative(cells, parts[2], np.bincount(kinds, minlength=len(cells)))
+        return Allowed(kinds[len(kinds) - len(now.left) :], cells)
 
     def _last(self, now: OpenParents) -> Allowed:
         """Return the codes of `ALL` and of the condition: the last row that does not meet it takes all."""
@@ -157,6 +182,32 @@ class Limits:
         met = self._met(tuple(self.roles.condition)) if self.roles.condition else np.zeros((), dtype=bool)
         last = np.stack([met, np.ones_like(met)])
         return Allowed(((now.others == 1) & inside).astype(np.intp), np.stack([np.ones_like(last), last]))
+
+
+def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
+    """Return tables of kinds divided by their mean over the kinds of a band, each as often as `counts` says.
+
+    A model knows the band alone. What is possible for few kinds of it is rare in the model for that reason, and has to
+    be more frequent where it is possible.
+    """
+    found = np.zeros_like(cells)
+    for one in np.unique(band):
+        mine = band == one
+        mean = np.average(cells[mine], axis=0, weights=counts[mine])
+        found[mine] = np.divide(cells[mine], mean, out=np.zeros_like(cells[mine]), where=mean > 0)
+    return found
+
+
+def _grid(column: Numeric) -> Floats:
+    """Return numbers all over a column's range, which stand beside those of parents where these are few."""
+    points = np.linspace(column.lower, column.upper, POINTS)
+    return np.unique(np.round(points)) if column.integer else points
+
+
+def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
+    """Return a number in each interval between a column's bins and the `ends` of bands, and 0."""
+    marks = np.unique([*column.breaks, *(end for end in ends if column.lower < end < column.upper), 0.0])
+    return np.append((marks[:-1] + marks[1:]) / 2, 0.0)
 
 
 def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:
