@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stratsynth.adapters.fixed import Fixed
     from stratsynth.adapters.gem import GEM
     from stratsynth.adapters.independent import Independent
+    from stratsynth.adapters.linked.mechanism import Linked
     from stratsynth.adapters.means import ClippedMean, CoinPress
     from stratsynth.adapters.mst import MST
     from stratsynth.adapters.pooled import Pooled
@@ -34,6 +35,7 @@ _HOME = {
     "Fixed": "fixed",
     "GroupRegression": "predictors",
     "Independent": "independent",
+    "Linked": "linked.mechanism",
     "Pooled": "pooled",
     "Reductions": "reductions",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "Fixed",
     "GroupRegression",
     "Independent",
+    "Linked",
     "Pooled",
     "Reductions",
 ]

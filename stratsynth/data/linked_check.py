@@ -1,4 +1,4 @@
-"""INTERNAL. How two files fit a linked schema: what a fit settles in silence, counted for whoever holds the files."""
+"""INTERNAL. Numbers of rows of two linked files that a fit settles in silence, for whoever holds the files."""
 
 from __future__ import annotations
 

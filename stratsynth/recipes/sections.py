@@ -41,9 +41,9 @@ class DataSection:
     """Table of a database whose rows are the records; with `engine = "spark"` and instead of `path`, Spark's name of a
     table or view."""
     parent: Path | None = None
-    """Of two linked tables, instead of `path`: the parent's file, such as of households."""
+    """File of the parent table, such as of households, of two linked ones; instead of `path`."""
     child: Path | None = None
-    """The file of the child table, such as of persons; the schema is of format stratsynth-schema/2."""
+    """File of the child table, such as of persons; the schema is then of format stratsynth-schema/2."""
     query: str | None = None
     """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 

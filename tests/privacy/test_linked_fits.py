@@ -10,7 +10,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
-from stratsynth.adapters.linked.mechanism import Linked
+from stratsynth.adapters import Linked
 from stratsynth.data.linked_tables import open_tables
 from stratsynth.driver.lockstep import AnswerSource, run
 from stratsynth.driver.private import PrivateAnswers

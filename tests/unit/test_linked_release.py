@@ -11,7 +11,7 @@ import pytest
 import stratsynth as ss
 from helpers import homes, small
 from stratsynth import cli
-from stratsynth.adapters.linked.mechanism import Linked
+from stratsynth.adapters import Linked
 from stratsynth.errors import RecipeError, StratsynthError, Unsupported, UsageError
 
 BUDGET = ss.Budget(4, 1e-9)
