@@ -80,8 +80,8 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
 
     import stratsynth as ss
-    from stratsynth.adapters.linked.mechanism import Linked
     from stratsynth.evaluation import broken_rules, household_shares, linked_errors, linked_means
+    from stratsynth.mechanisms import make
     from studies.figures import peak_megabytes
 
     schema, real = data(wanted)
@@ -89,11 +89,15 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     table = ss.open_tables(*real, schema=schema, declared_size=len(real[0]))
     start = time.perf_counter()
     release = ss.fit(
-        Linked(base=wanted.get("base", "aim")), table, ss.Budget(wanted["epsilon"], DELTA), seed=wanted["seed"]
+        make("linked", {"base": wanted.get("base", "aim")}),
+        table,
+        ss.Budget(wanted["epsilon"], DELTA),
+        seed=wanted["seed"],
     )
     made = release.sample_tables(len(real[0]), seed=1)
     seconds, peak = time.perf_counter() - start, peak_megabytes()
-    start, counted = time.perf_counter(), {}
+    counted: dict[str, Any] = {}
+    start = time.perf_counter()
     release.model.linked_tables(HOUSEHOLDS, np.random.default_rng(2), counted)
     drawn = time.perf_counter() - start
     errors, shares = linked_errors(real, made, columns), household_shares(real, made, columns)
