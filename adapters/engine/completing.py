@@ -44,13 +44,13 @@ UNIFORM = "all"
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """Sets of allowed codes of some drawn columns together: each row has one of several kinds."""
+    """Allowed codes of some drawn columns together, or weights of codes: each row has one of several kinds."""
 
     kinds: NDArray[np.intp]
     """Kind of each row, a number below the number of kinds."""
-    cells: NDArray[np.bool_] | NDArray[np.float64]
-    """Array (kinds, levels of the first column, of the second, ...): True for allowed codes, or a weight from 0 on by
-    which the model's probability is multiplied."""
+    cells: NDArray[np.bool_] | Floats
+    """Array (kinds, levels of the first column, of the second, ...): True for allowed codes; or factors that the
+    model's probabilities are multiplied with, 0 for codes that are not allowed."""
 
     @classmethod
     def by_row(cls, cells: NDArray[np.bool_]) -> Allowed:
@@ -123,7 +123,7 @@ class Completion:
         for column, values in evidence.items():
             codes[column][:] = values
         with np.errstate(divide="ignore"):
-            logs = [np.log(np.asarray(one.cells, np.float64)) for one in allowed]
+            logs = [np.log(one.cells.astype(np.float64)) for one in allowed]
         # rows of equal known codes lie side by side, so that they fall into one batch
         order = np.lexsort([*kinds, *evidence.values()])
         backed_off: dict[str, int] = {}

@@ -285,7 +285,7 @@ class _Slot:
         names = [name.removeprefix(prefix) for name in model.schema.names]
         drawn = frozenset((*roles.child.names, DIFFERENCE, ALL)) & frozenset(names)
         known = [name for name in names if name not in drawn]
-        limits = Limits(roles, drawn, _ends_before(roles, frozenset(known)))
+        limits = Limits(roles, drawn, frozenset(known))
         back_off = [*(name for name in first if name in known), *(n for n in known[::-1] if n not in (*first, STATE))]
         return cls(
             Completion(
@@ -319,15 +319,6 @@ class _Slot:
             short = name.removeprefix(self.prefix)
             counted.backed_off[short] = counted.backed_off.get(short, 0) + number
         return {name.removeprefix(self.prefix): codes for name, codes in found.codes.items()}, found.impossible
-
-
-def _ends_before(roles: LinkRoles, known: frozenset[str]) -> tuple[float, ...]:
-    """Return the ends between the bands by which a model with `known` columns knows the number of the row before."""
-    if roles.stepped is None:
-        return ()
-    if PREVIOUS in known:
-        return roles.previous
-    return tuple(roles.number(roles.stepped).breaks[1:-1]) if FIRST + roles.stepped in known else ()
 
 
 def _at(values: Mapping[str, NDArray[Any]], rows: NDArray[Any]) -> dict[str, NDArray[Any]]:

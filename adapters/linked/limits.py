@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.adapters.engine.completing import Allowed
-from stratsynth.adapters.linked.amounts import below
-from stratsynth.adapters.linked.roles import ALL, DIFFERENCE, bands, extent
+from stratsynth.adapters.linked.amounts import LEAST, below, unit_of
+from stratsynth.adapters.linked.roles import ALL, DIFFERENCE, FIRST, PREVIOUS, REMAINS, SHARE, bands, extent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.intp]
     Mask = NDArray[np.bool_]
 
+POINTS = 257
+"""Largest number of numbers that stand for a column's range."""
 _Part = Callable[["OpenParents"], Allowed]
-PLACES = 64
-"""Largest number of numbers in a band that a mean over it is taken of."""
-LEAST = 1e-9
-"""Length of a single number among reals."""
 FREE, MEETS, MEETS_NOT = 0, 1, 2
 """Kinds of rows by the state: any; one that has to meet its condition; one that must not."""
 
@@ -61,8 +59,8 @@ class Limits:
     roles: LinkRoles
     names: frozenset[str]
     """Columns of the row, with `DIFFERENCE` and `ALL`, that the model has."""
-    known: tuple[float, ...] = ()
-    """Ends between the bands by which the model knows the number of the row before; none if it does not."""
+    known: frozenset[str] = frozenset()
+    """Columns that are known before the row is drawn."""
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
@@ -119,71 +117,63 @@ class Limits:
         columns, stepped = self._stepping, self.roles.stepped
         assert stepped is not None  # noqa: S101 - see _parts
         forced = self._forced(now) if stepped in self.roles.condition else np.zeros(len(now.met), dtype=np.intp)
-        pairs, kinds = np.unique(np.stack([now.before, forced]), axis=1, return_inverse=True, equal_nan=True)
-        before, own = pairs[0], pairs[1].astype(np.intp)
         column = self.roles.number(stepped)
-        fits = np.zeros((len(before), len(self.roles.differences) + 2, column.size))
+        numbers, place = np.unique(np.append(_grid(column), now.before), return_inverse=True, equal_nan=True)
+        place = place.ravel()
+        # how many numbers of a bin lie in a band, for each number before
+        low, top = reachable(self.roles, stepped, numbers)
         bins = len(column.extents)
+        fits = np.zeros((len(numbers), len(self.roles.differences) + 2, column.size))
+        unit = unit_of(column) or LEAST
+        fits[:, :-1, :bins] = np.where(np.isnan(numbers)[:, None, None] | (low > top), 0.0, top - low + unit)
+        fits = _relative(fits, self._before(numbers), np.bincount(place, minlength=len(numbers)))
         # the last band is of rows without a number before or after
-        fits[:, :-1, :bins] = self._weights(stepped, before)
-        fits[:, -1, bins:] = 1
-        fits[np.isnan(before), -1] = 1
-        axes = [-1 if name == stepped else 1 for name in columns]
-        shape = [len(before), fits.shape[1], *(column.size if size == -1 else 1 for size in axes)]
+        fits[:, -1, bins:] = 1.0
+        fits[np.isnan(numbers), -1] = 1.0
+        kinds = place[len(place) - len(now.before) :] * 3 + forced
+        used, kinds = np.unique(kinds, return_inverse=True)
         met = self._met(columns)
-        kind = np.stack([np.ones_like(met), met, ~met])[own]
-        return Allowed(kinds.ravel().astype(np.intp), fits.reshape(shape) * kind[:, None])
+        allowed = np.stack([np.ones_like(met), met, ~met])[used % 3]
+        shape = [len(used), fits.shape[1], *(column.size if name == stepped else 1 for name in columns)]
+        return Allowed(kinds.ravel().astype(np.intp), fits[used // 3].reshape(shape) * allowed[:, None])
 
-    def _weights(self, stepped: str, before: Floats) -> Floats:
-        """Return an array (numbers before, bands of the difference, bins): weights of cells, 0 where no number fits.
-
-        The model knows the number before by its band. So its probability of a cell is a mean over the band's numbers,
-        and is multiplied by how many numbers fit the cell at this number, over the mean of that in the band. Cells
-        would otherwise count the less, the fewer of the band's numbers they go with.
-        """
-        column, ends = self.roles.number(stepped), np.asarray(self.known, np.float64)
-        own, band = _numbers(self.roles, stepped, before), np.searchsorted(ends, before, side="right")
-        starts, stops = np.append(column.lower, ends), np.append(ends, column.upper + column.integer)
-        for code in np.unique(band[~np.isnan(before)]):
-            low, high = max(starts[code], column.lower), min(stops[code], column.upper + column.integer)
-            points = np.linspace(low, high, PLACES, endpoint=False)
-            points = np.unique(np.floor(points)) if column.integer else points
-            mean = _numbers(self.roles, stepped, points).mean(axis=0)
-            here = band == code
-            own[here] = np.where(mean > 0, own[here] / np.where(mean > 0, mean, 1), own[here] > 0)
-        own[np.isnan(before)] = 0
-        return own
+    def _before(self, numbers: Floats) -> Ints:
+        """Return the band of each number before that the model knows: its own, or that of the first row's bins."""
+        stepped = self.roles.stepped
+        assert stepped is not None  # noqa: S101 - see _parts
+        if PREVIOUS in self.known:
+            return bands(self.roles.previous, numbers)
+        if FIRST + stepped in self.known:
+            column = self.roles.number(stepped)
+            found = np.searchsorted(np.asarray(column.breaks, np.float64), np.nan_to_num(numbers), side="right")
+            return found.astype(np.intp)
+        return np.zeros(len(numbers), dtype=np.intp)
 
     def _amounts(self, now: OpenParents) -> Allowed:
-        """Return weights of `ALL` and the summed column by what is left: all of it, or something else.
-
-        The model knows what is left by its band: its probability of a cell is a mean over the band, and is divided by
-        the part of these rows of the band that the cell goes with.
-        """
+        """Return the codes of `ALL` and the summed column by what is left: all of it, or something else."""
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         column = self.roles.number(self.roles.summed.of)
+        left = np.append(_between(column, self.roles.summed.ends), now.left)
+        known = bool(self.known & {REMAINS, SHARE})
+        band = bands(self.roles.summed.ends, left) if known else np.zeros(len(left), dtype=np.intp)
+        parts, kinds = np.unique(np.vstack([codes_left(column, left), band]), axis=1, return_inverse=True)
+        kinds = kinds.ravel().astype(np.intp)
         low, top = np.asarray(column.extents, np.float64).T
-        known = np.stack([bands(self.roles.summed.ends, now.left), *codes_left(column, now.left)])
-        lefts, kinds, times = np.unique(known, axis=1, return_inverse=True, return_counts=True)
-        cells = np.zeros((lefts.shape[1], 2, column.size), dtype=bool)
+        cells = np.zeros((parts.shape[1], 2, column.size))
         bins = len(low)
-        for kind, (_, code, sign) in enumerate(lefts.T):
-            cells[kind, 1, code] = True  # everything; code is -1 beyond the bounds, and this one cleared
-            cells[kind, 1, -1] &= code >= 0
-            cells[kind, 0] = True
+        for kind, (code, sign, _) in enumerate(parts.T):
+            cells[kind, 0] = 1.0
+            if code >= 0:
+                cells[kind, 1, code] = 1.0
             if sign == 0:
-                cells[kind, 1, bins:] = True
-                cells[kind, 0, bins:] = False
+                cells[kind, 1, bins:] = 1.0
+                cells[kind, 0, bins:] = 0.0
             if code >= 0 and low[code] == top[code]:
-                cells[kind, 0, code] = False  # a bin of one number, which is all
+                cells[kind, 0, code] = 0.0  # a bin of one number, which is all
             if sign > 0 and code >= 0:
-                cells[kind, 0, :bins] &= np.arange(bins) <= code
-        weights = cells.astype(np.float64)
-        for band in np.unique(lefts[0]):
-            here = lefts[0] == band
-            part = np.average(weights[here], axis=0, weights=times[here])
-            weights[here] /= np.where(part > 0, part, 1)
-        return Allowed(kinds.ravel().astype(np.intp), weights)
+                cells[kind, 0, code + 1 : bins] = 0.0
+        cells = _relative(cells, parts[2], np.bincount(kinds, minlength=len(cells)))
+        return Allowed(kinds[len(kinds) - len(now.left) :], cells)
 
     def _last(self, now: OpenParents) -> Allowed:
         """Return the codes of `ALL` and of the condition: the last row that does not meet it takes all."""
@@ -194,11 +184,30 @@ class Limits:
         return Allowed(((now.others == 1) & inside).astype(np.intp), np.stack([np.ones_like(last), last]))
 
 
-def _numbers(roles: LinkRoles, stepped: str, before: Floats) -> Floats:
-    """Return an array (numbers before, bands of the difference, bins): how many numbers fit; a length, of reals."""
-    low, top = reachable(roles, stepped, before)
-    found: Floats = np.where(low <= top, top - low + (1 if roles.number(stepped).integer else LEAST), 0.0)
+def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
+    """Return tables of kinds divided by their mean over the kinds of a band, each as often as `counts` says.
+
+    A model knows the band alone. What is possible for few kinds of it is rare in the model for that reason, and has to
+    be more frequent where it is possible.
+    """
+    found = np.zeros_like(cells)
+    for one in np.unique(band):
+        mine = band == one
+        mean = np.average(cells[mine], axis=0, weights=counts[mine])
+        found[mine] = np.divide(cells[mine], mean, out=np.zeros_like(cells[mine]), where=mean > 0)
     return found
+
+
+def _grid(column: Numeric) -> Floats:
+    """Return numbers all over a column's range, which stand beside those of parents where these are few."""
+    points = np.linspace(column.lower, column.upper, POINTS)
+    return np.unique(np.round(points)) if column.integer else points
+
+
+def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
+    """Return a number in each interval between a column's bins and the `ends` of bands, and 0."""
+    marks = np.unique([*column.breaks, *(end for end in ends if column.lower < end < column.upper), 0.0])
+    return np.append((marks[:-1] + marks[1:]) / 2, 0.0)
 
 
 def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@
 Whole households, as two linked tables:
 
     households, persons = census.make_households(50_000)
-    above, below = census.household_schema(), census.person_schema()
+    schema = census.linked_schema()                # of both; census.household_schema() and person_schema() of each
 
 Files of the survey itself are in `census.acs`; `census.from_folktables` takes a source and a problem of folktables.
 
@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from stratsynth.census.acs.folktables import from_folktables, to_folktables
+    from stratsynth.schema.linked import LinkedSchema
 
 __all__ = [
     "CITATION",
     "from_folktables",
     "holdout",
     "household_schema",
+    "linked_schema",
     "make",
     "make_households",
     "person_schema",
@@ -136,6 +138,13 @@ def person_schema() -> Schema:
     from stratsynth.census import two_tables
 
     return two_tables.person_schema()
+
+
+def linked_schema() -> LinkedSchema:
+    """Return the public schema of households and their persons as linked tables, with the rules across them."""
+    from stratsynth.census import two_tables
+
+    return two_tables.linked_schema()
 
 
 def schema() -> Schema:

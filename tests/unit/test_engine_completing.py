@@ -121,6 +121,19 @@ def test_allowed_codes_are_per_row_and_exact():
         assert cells[kind][rows[mine, 2], rows[mine, 1]].all()
 
 
+def test_weights_of_codes_multiply_the_model():
+    model, rng = graphical(RULES), np.random.default_rng(3)
+    given = evidence(1000)
+    cells = rng.random((2, SIZES["e"]))
+    allowed = Allowed(np.arange(len(given["a"])) // (len(given["a"]) // 2), cells)
+    rows = drawn(Completion(model, KNOWN, [("e",)]).draw(given, rng, allowed))
+    for kind in range(2):
+        mine = allowed.kinds == kind
+        weights = joint(model) * cells[kind].reshape(1, 1, 1, 1, 2, 1)
+        exact, found = expected(weights, {k: v[mine] for k, v in given.items()}), counted(rows[mine])
+        assert (np.abs(found - exact) <= 6 * np.sqrt(exact) + 1).all()
+
+
 def test_sets_by_row_become_kinds():
     cells = np.array([[True, False, True], [False, True, True], [True, False, True]])
     allowed = Allowed.by_row(cells)
