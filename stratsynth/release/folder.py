@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import path as given_path
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
@@ -44,8 +44,10 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     number, linked = model.rows_to_draw(rows, release.declared_size), model.returns == Returns.TABLES
     drawn = None if number is None or linked else release.sample_arrow(number, seed=seed, moved=moved)
     rules = moved.to_dict() if drawn is not None and model.schema.rules else None
-    tables = linked_draw(release, number, seed) if linked else model.product(drawn)
+    counted: dict[str, Any] = {}
+    tables = linked_draw(release, number, seed, counted) if linked else model.product(drawn)
     certificate = dict(release.certificate) if drawn is None else with_rows(release.certificate, drawn, model)
+    certificate |= {"drawn": counted} if linked else {}
     try:
         # on the disk, too, before the ledger says that the fit is done
         with new_folder(target) as parts:

@@ -57,6 +57,9 @@ def test_a_release_is_saved_loaded_and_verified(release, tmp_path):
     assert pq.read_metadata(folder / "household.parquet").num_rows == 80
     assert (folder / "person.csv").is_file()
     assert ss.verify(folder).ok
+    stated = again.statement.drawn
+    assert stated is not None
+    assert (stated.parents, stated.rows) == (80, pq.read_metadata(folder / "person.parquet").num_rows)
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert "household with all its person rows" in text
     assert f"an epsilon of {release.statement.prices['replace']:.4g}" in text

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers import small, trusted
+from helpers import homes, small, trusted
 from helpers.walks import Walk, installed
-from stratsynth import Budget, Nested, Schema, Stratified, Temporal, Weights, fit, open_table
+from stratsynth import Budget, Nested, Schema, Stratified, Temporal, Weights, fit, open_table, open_tables
 from stratsynth.adapters import AIM, CoinPress, Independent
 from stratsynth.mechanisms import Prepared, make
 from stratsynth.mechanisms.terms import Terms
@@ -88,6 +88,19 @@ def test_other_paths_come_on_top_of_counts(path, tmp_path):
     else:
         files = walked(lambda _: CoinPress(), tmp_path)
     assert paths(files) == {"counts", path, "loaded"}
+
+
+def test_linked_tables_come_on_top_of_counts(tmp_path):
+    files = [tmp_path / "households.csv", tmp_path / "persons.csv"]
+    for frame, file in zip(homes.tables(60), files, strict=True):
+        frame.to_csv(file, index=False)
+    with Walk(installed()).on() as walk:
+        ledger = tmp_path / "homes.ledger"
+        table = open_tables(*files, schema=homes.SCHEMA, declared_size=60, ledger=ledger)
+        fit(make("linked", {"base": "mst"}), table, Budget(1, 1e-9))
+    entered = {file for file, _ in walk.functions}
+    assert {"data/linked_rows.py", "data/linked_slots.py", "data/linked_tables.py"} <= entered
+    assert paths(entered) == {"counts", "linked", "loaded"}
 
 
 def test_what_is_prepared_restates_none_of_its_terms():
