@@ -56,13 +56,13 @@ class UnitStated(CertificatePart, frozen=True):
 
 
 class DrawnStated(CertificatePart, frozen=True):
-    """Figures of the drawing of two linked tables in the release: rows that were drawn without some of what is known."""
+    """Figures of the drawing of two linked tables: rows that were drawn without some of what is known."""
 
     parents: Annotated[int, described("Parents that were drawn.")]
     rows: Annotated[int, described("Child rows that were drawn.")]
     backed_off: Annotated[
         dict[str, int],
-        described("Child rows that some known columns leave no cell, by the last one given up."),
+        described("Child rows that known columns leave no cell, by the last one given up."),
     ]
     relaxed: Annotated[int, described("Child rows that what is left of the sum leaves no value.")]
     other_bands: Annotated[int, described("Parents whose sum is in another bin than their model drew.")]

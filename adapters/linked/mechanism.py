@@ -24,11 +24,12 @@ from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.linked.model import LinkedModel
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.shared.rounds import down, usual_rounds
-from stratsynth.checks import is_texts
+from stratsynth.checks import is_list, is_texts
 from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.mechanisms import Mechanism, Public, make
+from stratsynth.mechanisms.known import Known
 from stratsynth.models import Returns, TableModel
-from stratsynth.questions import Program, Question
+from stratsynth.questions import Clique, Program, Question, counts
 from stratsynth.schema.counted_tables import (
     LEFT,
     OTHERS,
@@ -38,10 +39,12 @@ from stratsynth.schema.counted_tables import (
     REST,
     SECOND,
     SHARE,
+    SLOTS,
     STATE,
     CountedTables,
     named,
     slot_levels,
+    slot_of,
 )
 from stratsynth.settings import at
 
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.schema import Schema
     from stratsynth.schema.linked import LinkedSchema
 
 CHAIN = 5_000
@@ -60,6 +64,8 @@ UNKNOWN = 10_000
 """Number of parents that is planned with where none is declared."""
 USUAL = {SECOND: 0.7, OTHERS: 0.4, REST: 0.7}
 """Part of the parents that is planned with a second child row, and a third."""
+REQUIRED = 0.2
+"""Part of a step's budget that measures its required tables, where there are any."""
 SPLIT = {PARENT: 0.40, SECOND: 0.35, OTHERS: 0.25}
 
 
@@ -79,6 +85,9 @@ class Linked(Mechanism[LinkedModel]):
     conditions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Columns that are given when a child row is drawn, by `second`, `others` or `rest`: of the parent, or of the child
     for the reference's. By default derived ones, the reference's, and those of the parent with few levels."""
+    required: Sequence[Sequence[str]] = ()
+    """Tables that are measured before the base chooses any, and are in the model, as far as it can hold them: lists of
+    counted columns, such as `["R_RAC1P", "HHT", "N18"]` of parents or `["second.HHT", "second.MAR"]`."""
     children: Literal["auto", "chain", "independent"] = at("auto")
     """Order of drawing: child rows one after another with the state of their parent (`chain`), each by itself given
     the parent (`independent`), or one of these by declared size and budget (`auto`)."""
@@ -104,6 +113,11 @@ class Linked(Mechanism[LinkedModel]):
         ):
             raise UsageError(f'conditions: lists of columns by {", ".join(known)}, such as second = ["AGEP"].')
 
+        if not is_list(self.required) or not all(is_texts(one) and one for one in self.required):
+            raise UsageError(
+                'required: lists of counted columns, such as [["HHT", "N18"], ["second.HHT", "second.MAR"]].'
+            )
+
     @property
     def inner(self) -> AIM | MST:
         """The base mechanism, typed."""
@@ -127,6 +141,7 @@ class Linked(Mechanism[LinkedModel]):
         allot = budget.zcdp()
         for slot, part in self.parts(public, allot.rho).items():
             fitted, facts = self.step(public, slot, part * allot.rho, self._planned(public, slot))
+            self.required_of(slot, facts.schema)
             fitted.price(facts, budget)
         return allot
 
@@ -154,7 +169,8 @@ class Linked(Mechanism[LinkedModel]):
         for (slot, share), mine in zip(shares.items(), rng.spawn(len(shares)), strict=True):
             size = parents * _part_with(linked, parts[PARENT], slot) if parts else public.size
             fitted, facts = self.step(public, slot, share.rho, size)
-            parts[slot] = yield from fitted.steps(facts, share, mine)
+            known, left = yield from self._measured(slot, facts, share)
+            parts[slot] = yield from fitted.steps(replace(facts, known=known), left, mine)
             if slot == PARENT and public.size is None:
                 parents = _measured(parts[slot]) / counted.row_weight.most
         return LinkedModel(counted, parts, parents)
@@ -163,7 +179,8 @@ class Linked(Mechanism[LinkedModel]):
         """Program that asks what an ordinary fit asks for `allot`, by planned sizes; no result."""
         for slot, share in self._divided(public, allot).items():
             fitted, facts = self.step(public, slot, share.rho, self._planned(public, slot))
-            yield from fitted.rehearsal(facts, share, rng)
+            known, left = yield from self._measured(slot, facts, share)
+            yield from fitted.rehearsal(replace(facts, known=known), left, rng)
 
     def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
         """Return (base of a step, its facts): `size` parents have a row in the counted table, if that is known."""
@@ -204,6 +221,32 @@ class Linked(Mechanism[LinkedModel]):
                     raise UsageError(f"conditions: there is no column {name!r}{nearest(name, parent)}.")
                 chosen.append(name if name in parent else REFERENCE + name)
         return tuple(dict.fromkeys(named(slot, name) for name in (*chosen, *state)))
+
+    def required_of(self, slot: str, schema: Schema) -> list[Clique]:
+        """Return the required tables of a step as counted columns; UsageError for columns that the step has not."""
+        found = []
+        for asked in self.required:
+            names = [name if slot_of(name) in SLOTS else named(PARENT, name) for name in asked]
+            if {slot_of(name) for name in names} != {slot}:
+                continue
+            for name in names:
+                if name not in schema.columns:
+                    raise UsageError(f"required: the step {slot} has no column {name!r}{nearest(name, schema.names)}.")
+            found.append(tuple(name for name in schema.names if name in names))
+        return found
+
+    def _measured(self, slot: str, facts: Public, share: Allotment) -> Program[tuple[tuple[Known, ...], Allotment]]:
+        """Program that measures the required tables of a step; returns them as known ones, and the allotment left."""
+        cliques = self.required_of(slot, facts.schema)
+        if not cliques:
+            return (), share
+        first = down(Fraction(share.amount) * Fraction(REQUIRED))
+        tables = yield from counts(cliques, rho=first)
+        known = []
+        for table in tables:
+            total = max(1.0, float(facts.size or table.values.sum()))
+            known.append(Known(table.clique, table.values / total, error=table.sigma / total))
+        return tuple(known), replace(share, amount=down(Fraction(share.amount) - Fraction(first)))
 
     def _divided(self, public: Public, allot: Allotment) -> dict[str, Allotment]:
         """Return the allotment of each step, in order; together they are at most the whole."""

@@ -119,8 +119,10 @@ def banded(bands: Bands | None, numbers: Array) -> Array:
 
 def _met(linked: LinkedSchema, count: ChildCount, child: FileRows, rows: int) -> Array:
     """Return for each of some child rows whether it meets the condition of a count."""
-    conditions = linked.codes_where(count).items()
-    return np.all([np.ones(rows, bool), *(np.isin(child.codes[n], sorted(codes)) for n, codes in conditions)], axis=0)
+    met: Array = np.ones(rows, bool)
+    for name, codes in linked.codes_where(count).items():
+        met &= np.isin(child.codes[name], sorted(codes))
+    return met
 
 
 def _at(columns: Columns, which: Array) -> Columns:

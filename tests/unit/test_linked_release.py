@@ -99,9 +99,23 @@ def test_aim_fits_and_the_budget_is_used_up():
     assert len(release.sample_tables(20, seed=0)[0]) == 20
 
 
+def test_required_tables_are_measured_first_and_kept():
+    wanted = [["R_SEX", "TEN", "N18"], ["rest.SEX", "rest.AGEP"]]
+    how = Linked(base="mst", children="independent", required=wanted)
+    release = ss.fit(how, opened(), BUDGET, seed=0)
+    cliques = set(release.measurements["clique"].to_pylist())
+    assert {"parent.TEN,parent.N18,parent.R_SEX", "rest.AGEP,rest.SEX"} <= cliques
+    parent = release.model.parts["parent"]
+    assert any({"parent.TEN", "parent.N18", "parent.R_SEX"} <= set(clique) for clique in parent.tree.cliques)
+    assert ss.plan(how, homes.SCHEMA, BUDGET, declared_size=400).strata[0].tables > 0
+    with pytest.raises(UsageError, match=r"no column 'parent\.SEX'"):
+        ss.plan(Linked(base="mst", required=[["SEX"]]), homes.SCHEMA, BUDGET, declared_size=400)
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
+        ({"required": ["SEX"]}, "lists of counted columns"),
         ({"base": "gem"}, "base is aim or mst"),
         ({"base": {"name": "aim", "weights": {"SEX": 2.0}}}, "weights of marginals"),
         ({"split": {"parent": 1.0}}, "give the parts"),
