@@ -35,6 +35,9 @@ EXPECTED = 2**14
 NEAR = 1e-150
 """Largest product of a group, of factors of at most 1, below which its logarithms are taken instead."""
 
+REPEATED = 2
+"""Rows for each set of weights up to which they are drawn independently of one another."""
+
 Factor = tuple[Clique, Floats]
 """Log potentials of the cells of some columns; -inf, or NEVER, for a cell that cannot be."""
 
@@ -277,9 +280,25 @@ class _Node:
                 bad = ~(top > NEAR)
                 weights = np.where(bad, 0.0, weights)
             if width > 1:
-                cell[rows] = draw(np.ascontiguousarray(weights.T), of_row[rows] - start, rng)
+                cell[rows] = _picked(weights, of_row[rows] - start, rng)
             never[rows] = bad[of_row[rows] - start]
         return cell, never
+
+
+def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
+    """Return for each row a cell drawn with the weights (cells, lines) of its line, those of line[row]."""
+    if len(line) > REPEATED * weights.shape[1]:
+        # many rows of a line share them out evenly
+        found: Ints = draw(np.ascontiguousarray(weights.T), line, rng).astype(np.intp)
+        return found
+    sums = np.cumsum(weights, axis=0)
+    single = len(line) == weights.shape[1] and bool((line == np.arange(len(line))).all())
+    mine = sums if single else sums[:, line]
+    target = rng.random(len(line)) * mine[-1]
+    picked: Ints = (mine <= target).sum(axis=0)
+    beyond = picked == len(weights)  # rounded to the whole sum, or no cell at all
+    picked[beyond] = weights[:, line[beyond]].argmax(axis=0)
+    return picked
 
 
 def _combine(belief: Floats, columns: Clique, own: Clique, table: Floats, *, log: bool) -> None:

@@ -18,6 +18,8 @@ from stratsynth.schema.values import check_type
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from stratsynth.schema.linked import LinkedSchema
+
 SIZE = "(size)"
 """Name of the number of child rows among a parent's columns."""
 Condition: TypeAlias = Mapping[str, str | tuple[str, ...]]
@@ -51,6 +53,22 @@ class LinkedColumns:
     rules: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
     """Rules across the tables, by "parent", "second" and "others": their names are the parent's columns, those of the
     first row after `R_`, and in the last two the row's own."""
+
+    @classmethod
+    def of(cls, linked: LinkedSchema, group: str | None = None) -> LinkedColumns:
+        """Return the columns of a linked schema, without that of kinds; `group` is a column of the child."""
+        summed = None if linked.sum is None else (linked.sum[0], linked.sum[1].column)
+        return cls(
+            parent=linked.parent.without(linked.occupied) if linked.occupied else linked.parent,
+            child=linked.child,
+            key=linked.key,
+            order=linked.order[0],
+            difference=linked.difference,
+            ends=linked.differences if linked.difference is not None else AGES,
+            counted={name: count.where for name, count in linked.counts.items() if count.where},
+            summed=summed,
+            group=group,
+        )
 
 
 @dataclass(frozen=True, eq=False)

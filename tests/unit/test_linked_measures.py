@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stratsynth.census import household_schema, make_households, person_schema
+from stratsynth.census import acs, household_schema, linked_schema, make_households, person_schema
 from stratsynth.errors import UsageError
 from stratsynth.evaluation import LinkedColumns, broken_rules, household_shares, linked_errors, linked_means
 from stratsynth.evaluation.linked.rows import LinkedCodes
@@ -144,3 +144,16 @@ def test_nothing_to_compare_is_not_estimable(small):
 def test_a_table_without_a_column_is_refused(small):
     with pytest.raises(UsageError, match="lacks the column SEX"):
         linked_errors(small, (small[0], small[1].drop(columns="SEX")), COLUMNS)
+
+
+def test_columns_come_from_a_linked_schema():
+    columns = LinkedColumns.of(linked_schema(), group="RAC1P")
+    assert columns.counted == {"N18": {"AGEP": "..17"}}
+    assert (columns.summed, columns.difference, columns.key, columns.order) == (
+        ("HINCP", "PINCP"),
+        "AGEP",
+        "SERIALNO",
+        "SPORDER",
+    )
+    kinds = LinkedColumns.of(acs.linked_schema(year=2024))
+    assert "TYPEHUGQ" not in kinds.parent.columns
