@@ -324,7 +324,13 @@ class SumsStated(CertificatePart, frozen=True):
     declared: Annotated[int | None, described("The declared number of records.")] = None
     precise: Annotated[
         Amount | None,
-        described("Strata were asked whose mean the noise leaves within this part of (clip - lower) / 2, at 95 %."),
+        described(
+            "Strata are asked if noise leaves the mean of one within this part of (clip - lower) / 2, at 95 %; before, "
+            "such ones alone."
+        ),
+    ] = None
+    counted: Annotated[
+        Amount | None, described("Part of the price of a stratum's sums that bought tables of their columns there.")
     ] = None
 
 
@@ -344,6 +350,15 @@ class BinSumsStated(CertificatePart, frozen=True):
     asked: bool
     why: Annotated[str, described("Why nothing was asked.")] = ""
     questions: tuple[BinSumStated, ...] = ()
+
+
+class ByTablesStated(CertificatePart, frozen=True):
+    """Tables of everybody by each of the strata's columns, asked beside the mechanism's questions."""
+
+    share: Annotated[Amount, described("Part of the mechanism's amount that they may cost together.")]
+    rho: Annotated[Amount, described("Price of all of them, of one row.")]
+    tables: Annotated[int, Meta(ge=1, description="Number of tables.")]
+    noise_sd: Annotated[Amount, described("Standard deviation of the noise of each cell, in records.")]
 
 
 class ComparisonStated(CertificatePart, frozen=True):
@@ -504,6 +519,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     first_question: FirstQuestionStated | None = None
     sums: Annotated[SumsStated | None, described("Absent where no column declares a clip.")] = None
     bin_sums: Annotated[BinSumsStated | None, described("Absent where no column declares places or heaps.")] = None
+    by_tables: Annotated[ByTablesStated | None, described("Absent where strata ask for none.")] = None
     declared_and_measured: tuple[ComparisonStated, ...] = ()
     measured: Annotated[MeasuredStated | None, described("Absent without noisy tables and in 0.3.0 and earlier.")] = (
         None

@@ -107,6 +107,11 @@ class Pooled(Groupwise[Any]):
         return True
 
     @property
+    def borrows(self) -> bool:
+        """True if there is a model of everybody, from which strata start."""
+        return self.share != 0
+
+    @property
     def only_strata(self) -> bool:
         """True if nothing is asked of everybody together: neither a pooled model nor private weights."""
         return self.share == 0 and not self.weights.asked

@@ -86,7 +86,7 @@ def _of_group(query: Query, numbers: NDArray[np.float64]) -> float:
     if not len(numbers):
         return float("nan")
     mean = query.statistic == "mean"
-    return float(numbers.mean() if mean else np.quantile(numbers, query.quantile, method="inverted_cdf"))
+    return float(numbers.mean() if mean else np.quantile(numbers, query.order, method="inverted_cdf"))
 
 
 def interval_coverage(

@@ -139,7 +139,7 @@ class People:
         if query.statistic == "mean":
             found = np.array([part.mean() if len(part) else math.nan for part in own])
             return found - found[0] if query.versus else found
-        parts = [np.quantile(part, query.quantile, method="inverted_cdf") if len(part) else math.nan for part in own]
+        parts = [np.quantile(part, query.order, method="inverted_cdf") if len(part) else math.nan for part in own]
         return np.array(parts)
 
     def simulated(self, entropy: Entropy) -> Squares:

@@ -22,11 +22,18 @@ from stratsynth.accounting.totals import readable, total
 from stratsynth.errors import UsageError
 
 
-def unfinished(path: Path) -> frozenset[str]:
-    """Return the identities of all fits of the ledger `path` that equal requests would resume; none without a file."""
-    lines = Chain(path).read() if path.exists() else []
+def unfinished(path: Path) -> dict[str, frozenset[str]]:
+    """Return the fits of the ledger `path` that equal requests would resume; none without a file that can be opened.
+
+    By identity: the hashes of the certificate's sections with which they were begun, where their version kept them.
+    """
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
+        return {}
+    lines, found = Chain(path).read(), dict[str, frozenset[str]]()
     over = runs_of(lines) if lines and head_of(path, lines) else {}
-    return frozenset(r["identity"] for r in lines if r["kind"] == "reserve" and not over[r["run"]])
+    for line in (line for line in lines if line["kind"] == "reserve" and not over[line["run"]]):
+        found[line["identity"]] = found.get(line["identity"], frozenset()) | {line.get("sections", "")} - {""}
+    return found
 
 
 def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:

@@ -89,8 +89,8 @@ def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]], l
     if query.statistic == "mean":
         return float(masses @ np.array(middles(column, law)) / masses.sum())
     below = np.concatenate([[0.0], np.cumsum(masses)]) / masses.sum()
-    i = min(max(int(np.searchsorted(below, query.quantile)) - 1, 0), len(masses) - 1)
-    part = (query.quantile - below[i]) * masses.sum() / max(masses[i], 1e-300)
+    i = min(max(int(np.searchsorted(below, query.order)) - 1, 0), len(masses) - 1)
+    part = (query.order - below[i]) * masses.sum() / max(masses[i], 1e-300)
     return float(numbers_at(column, law, i, min(part, 1.0)))
 
 

@@ -46,7 +46,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
     """
     column, law = cast("Numeric", schema.column(query.columns[0])), squares.tables.law(query.columns[0])
-    bins, q, z = len(column.extents), query.quantile, quantile_of(query.level)
+    bins, q, z = len(column.extents), query.order, quantile_of(query.level)
     # weights of a - q b at the end before each bin and after the last: 1 below the end, less q for every number
     below = np.zeros((bins + 1, column.size))
     below[:, :bins] = (np.arange(bins) < np.arange(bins + 1)[:, None]) - q

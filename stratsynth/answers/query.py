@@ -35,15 +35,16 @@ class Query:
     `mean` and `quantile` of a numeric column, known by its bins, or a mean by measured sums."""
     level: float = 0.95
     """Probability with which each interval holds, in (0, 1)."""
-    quantile: float = 0.5
-    """Order of the quantile, in (0, 1): 0.5 is the median."""
+    quantile: float | None = None
+    """Order of a quantile, in (0, 1); the median, 0.5, if None. Other statistics have none."""
     versus: Mapping[str, Value] = field(default_factory=dict)
     """Column of `by` or `columns` -> reference level: results are differences from the cell with these levels."""
 
     def __post_init__(self) -> None:
         """Refuse unknown statistics, level or quantile not in (0, 1), and malformed columns or conditions.
 
-        Refused are also a column in both `columns` and `by`, and differences of quantiles. Lists become tuples.
+        Refused are also a column in both `columns` and `by`, the order of a quantile where none is asked for, and
+        differences of quantiles. Lists become tuples.
         """
         for key in ("columns", "by"):
             object.__setattr__(self, key, _names(key, getattr(self, key)))
@@ -54,12 +55,22 @@ class Query:
             object.__setattr__(self, key, {} if given is None else dict(given))
         one_of("query: the statistic", self.statistic, STATISTICS)
         number("query: the level", self.level, above=0, below=1, hint="; 0.95 is usual")
-        number("query: the quantile", self.quantile, above=0, below=1, hint="; 0.5 is the median")
+        number("query: the quantile", self.quantile, above=0, below=1, optional=True, hint="; 0.5 is the median")
+        if self.quantile is not None and self.statistic != "quantile":
+            raise UsageError(
+                f"query: {self.quantile:g} is the order of a quantile, and a {self.statistic} is asked for; "
+                'take the statistic "quantile", or leave it out.'
+            )
         twice = [name for name in self.columns if name in self.by]
         if twice:
             raise UsageError(f"query: {twice[0]} is among both columns and by; name it once.")
         if self.statistic == "quantile" and self.versus:
             raise Unsupported("query: differences of quantiles have no interval yet; ask for both quantiles.")
+
+    @property
+    def order(self) -> float:
+        """Order of the quantile, in (0, 1)."""
+        return 0.5 if self.quantile is None else self.quantile
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -98,7 +109,7 @@ class Query:
     @property
     def kind(self) -> tuple[object, ...]:
         """Key shared by queries that differ only in the levels of their conditions; these are answered together."""
-        settings = (self.statistic, self.level, self.quantile if self.statistic == "quantile" else None)
+        settings = (self.statistic, self.level, self.order if self.statistic == "quantile" else None)
         return (*settings, self.columns, self.by, tuple(sorted(self.where)), tuple(sorted(self.versus.items())))
 
 

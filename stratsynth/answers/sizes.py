@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.answers.squares import Squares
+from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import of_tables, read_tables
 from stratsynth.errors import StratsynthError
 
@@ -112,6 +112,26 @@ def measured_sizes(
 
 def sizes_by(squares: Squares) -> SizeEstimates | None:
     """Return `SizeEstimates` of strata and everybody from a release's `squares`; None if its tables give no total."""
-    values, variances, pooled = squares.totals()
     labels = [leaf.label for leaf in squares.tables.leaves]
+    if squares.tables.across:
+        return _sizes_across(squares, labels)
+    values, variances, pooled = squares.totals()
     return size_estimates(labels, values, variances, pooled)
+
+
+def _sizes_across(squares: Squares, labels: Sequence[str]) -> SizeEstimates | None:
+    """Return `SizeEstimates` of strata, called `labels`, where tables of everybody count several together."""
+    number = len(labels)
+    everybody, each = Functions(number, {}), Functions(number, {}, np.eye(number))
+    (value, *_), (known, *_) = squares.estimate(everybody)
+    if not known:
+        return None
+    values, there = squares.estimate(each)
+    variances, shared = (squares.covariance(each, other) for other in (each, everybody))
+    variance = float(squares.covariance(everybody, everybody)[0])
+    groups = {
+        label: SizeOfGroup(float(values[i]), float(variances[i]), float(shared[i]))
+        for i, label in enumerate(labels)
+        if there[i] and label
+    }
+    return SizeEstimates(SizeOfGroup(float(value), variance, variance), groups)

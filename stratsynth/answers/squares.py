@@ -9,7 +9,9 @@ on orthogonal spaces are. So least squares over all tables falls apart into one 
 - in one stratum, the copies are averaged by inverse variance;
 - tables of all records hold a copy Z(A), of variance V, of the sum over the strata. If every stratum s was measured,
   with variance v_s, z_s moves by v_s (Z - sum z) / (V + sum v), and the covariance is diag(v) - v v' / (V + sum v).
-  If some were not, only sums in which all of these have one weight k are known: k Z + sum (c_s - k) z_s.
+  If some were not, only sums in which all of these have one weight k are known: k Z + sum (c_s - k) z_s;
+- tables of all records over some of the columns that define strata hold copies of sums over several strata: see
+  `stratsynth.answers.across`.
 
 A linear function of counts that is a product over columns, w = prod w_i, depends on z(A) through the product of w_i
 over A and of the means of w_i elsewhere, so that its variance is a sum over A of products of numbers. All of this is
@@ -28,6 +30,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from stratsynth.answers.across import Across
 from stratsynth.answers.tables import Columns, Leaf, Noisy, Tables
 
 if TYPE_CHECKING:
@@ -171,7 +174,7 @@ class Squares:
     def __init__(self, tables: Tables) -> None:
         """Keep the tables; results are computed on demand and cached."""
         self.tables = tables
-        self._found: dict[Columns, Interaction] = {}
+        self._found: dict[Columns, Interaction | Across] = {}
         self._places: dict[str, tuple[list[list[int]], NDArray[np.intp]]] = {}
         self._weighted: WeakKeyDictionary[Functions, Floats] = WeakKeyDictionary()
         self._inside: dict[tuple[int, Columns], tuple[Floats, float] | None] = {}
@@ -256,12 +259,14 @@ class Squares:
     def _covers(self, columns: Columns) -> bool:
         """True if a table of all records has all `columns`, or each stratum has one with those that vary in it."""
         wanted, by = set(columns), self.tables.by
+        if any(wanted <= set(each.of) for each in self.tables.across):
+            return True
         return any(wanted <= set(t.columns) for t in self.tables.everybody) or all(
             any(wanted - (by - set(leaf.merged(columns))) <= set(t.columns) for t in leaf.tables)
             for leaf in self.tables.leaves
         )
 
-    def _keyed(self, functions: Functions) -> Iterator[tuple[tuple[int, Columns], _Part, Floats, Interaction]]:
+    def _keyed(self, functions: Functions) -> Iterator[tuple[tuple[int, Columns], _Part, Floats, Interaction | Across]]:
         """Yield (key, factors, weights of strata, interaction) for each interaction that the functions can depend on.
 
         First those of the columns that define no strata, key (-1, columns); then those with merged levels, one stratum
@@ -311,15 +316,36 @@ class Squares:
             self._places[name] = list(map(list, several)), np.array(place, dtype=np.intp)
         return self._places[name]
 
-    def _interaction(self, columns: Columns) -> Interaction:
-        """Return the interaction of `columns` by least squares: copies of all strata and a pooled one; cached."""
-        if columns in self._found:
-            return self._found[columns]
-        values, variances = self._copies(columns)
-        pooled = _average(self.tables.everybody, columns)
-        total, variance = (None, np.inf) if pooled is None else pooled
-        self._found[columns] = Interaction.of(values, variances, total, variance)
+    def _interaction(self, columns: Columns) -> Interaction | Across:
+        """Return the interaction of `columns` by least squares: copies of strata, several and all; cached."""
+        if columns not in self._found:
+            values, variances = self._copies(columns)
+            pooled, sums = _average(self.tables.everybody, columns), self._sums(columns)
+            total, variance = (None, np.inf) if pooled is None else pooled
+            if sums and total is not None:
+                sums.append((total, np.ones(len(variances)), variance))
+            one = Across.of(values, variances, sums) if sums else Interaction.of(values, variances, total, variance)
+            self._found[columns] = one
         return self._found[columns]
+
+    def _sums(self, columns: Columns) -> list[tuple[Floats, Floats, float]]:
+        """Return (copy of the interaction of `columns`, mask of its strata, variance) for each measured sum of some."""
+        found = []
+        for leaves, tables in self._across.items():
+            copy = _average(tables, columns)
+            if copy is not None:
+                mask = np.zeros(len(self.tables.leaves))
+                mask[list(leaves)] = 1.0
+                found.append((copy[0], mask, copy[1]))
+        return found
+
+    @cached_property
+    def _across(self) -> dict[tuple[int, ...], list[Noisy]]:
+        """Tables of several strata together, by the numbers of these."""
+        found: dict[tuple[int, ...], list[Noisy]] = {}
+        for each in self.tables.across:
+            found.setdefault(each.leaves, []).append(each.table)
+        return found
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
         """Return two arrays: counts over `columns`, centred along each axis, (strata, entries).

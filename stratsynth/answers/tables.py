@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.answers.across import Slice, slices
 from stratsynth.answers.clipped import ClippedSum, clipped_sums
 from stratsynth.errors import ReleaseError, Unsupported
 from stratsynth.models.mixture import Mixture
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 Columns = tuple[str, ...]
 
+MOST_STRATA = 500
+"""Largest number of strata with which tables over some of the columns that define them are combined."""
 CHOSEN = (
     "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
     "covers the question was chosen, in each group or, for bounds, in some, and takes the noise of each table as it is "
@@ -87,6 +90,8 @@ class Tables:
     """Sums of numeric columns up to their clip, measured beside the tables."""
     laws: Mapping[str, Inside] = field(default_factory=dict)
     """Laws of numbers within bins, by column, where they are more than the schema's."""
+    across: tuple[Slice, ...] = ()
+    """Counts of several strata together, from tables of all records over some of the columns that define strata."""
 
     def law(self, column: str) -> Inside:
         """Return the law by which the numbers of this numeric column lie within its bins."""
@@ -130,7 +135,7 @@ def read_tables(
         if len({frozenset(leaf.codes) for leaf in leaves}) > 1:
             raise Unsupported("query: strata that are divided by different columns are not supported; draw rows.")
     by = frozenset(leaves[0].codes)
-    named, everybody = {leaf.label: leaf for leaf in leaves}, []
+    named, everybody, across = {leaf.label: leaf for leaf in leaves}, [], list[Slice]()
     for label, columns, values, sigma in found:
         if label in named:
             leaf = named[label]
@@ -142,11 +147,12 @@ def read_tables(
                     leaf.tables.append(_cut(table, leaf))
             elif by.isdisjoint(columns):
                 everybody.append(table)
-            # a table over some of the strata's columns is left out: estimates stay unbiased without it
+            elif len(leaves) <= MOST_STRATA:  # estimates stay unbiased without it
+                across += slices(table, leaves, by)
     for leaf in leaves:
         leaf.tables = _joined(leaf.tables)
     sums = clipped_sums(schema, measurements)
-    return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)), sums, laws or {})
+    return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)), sums, laws or {}, tuple(across))
 
 
 def conditions(certificate: Certificate, *, tables: bool = True) -> tuple[str, ...]:

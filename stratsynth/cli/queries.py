@@ -57,7 +57,9 @@ def query(
         typer.Option(help="count; share, a part of the rows; rate, of the rows of a group; mean; or quantile."),
     ] = "count",
     level: Annotated[float, typer.Option(help="The probability with which each interval holds.")] = 0.95,
-    quantile: Annotated[float, typer.Option(help="The quantile; 0.5 is the median.")] = 0.5,
+    quantile: Annotated[
+        float | None, typer.Option(help="With --statistic quantile: which one; 0.5, the median, if omitted.")
+    ] = None,
     versus: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=LEVEL", help="Differences from the cell with this level; repeat for more."),

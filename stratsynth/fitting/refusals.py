@@ -18,6 +18,7 @@ from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from stratsynth.accounting.budget import Budget
@@ -113,6 +114,25 @@ def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark
     if not table.public:
         refuse_private_controls(benchmark, prepared.public.schema, private=table.source)
     benchmark.read(prepared.public.schema)
+
+
+def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: bool) -> None:
+    """Refuse to go on with an interrupted fit whose exact totals were switched on or off meanwhile.
+
+    Its reservation says what it does not protect, and its certificate would say something else.
+
+    Args:
+        begun: Hashes of the fixed sections with which equal fits were begun that are not over.
+        sections: Hash of this fit's fixed sections with exact totals (True), and without them.
+        exact: True if the fit has exact totals now.
+    """
+    if sections[not exact] in begun and sections[exact] not in begun:
+        was, other = ("without", "with") if exact else ("with", "without")
+        raise UsageError(
+            f"benchmark: this fit was begun {was} exact totals of the private rows, was interrupted, and would go on "
+            f"{other} them: its ledger says otherwise. Go on {was} them; for a fit {other} them, charged by itself, "
+            "take another seed."
+        )
 
 
 def refuse_private_controls(

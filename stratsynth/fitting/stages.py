@@ -22,6 +22,7 @@ from stratsynth.fitting.refusals import (
     check_arguments,
     check_before_reserving,
     check_controls,
+    check_exact,
     check_groups,
     check_measured,
     prepared_for,
@@ -148,12 +149,15 @@ class Fit:
         query = getattr(table.source, "query", None)
         asked = partial(request_of, seed=options.seed, private=options.private, query=query)
         path = getattr(table.ledger, "path", None)  # a ledger in memory keeps no interrupted fit
-        if prepared.first.asked and path is not None and (identities := unfinished(path)):
+        interrupted = {} if path is None else unfinished(path)
+        if prepared.first.asked and interrupted:
             before = prepared.without_first()  # as earlier versions began fits
-            prepared = before if asked(before).identity in identities else prepared
+            prepared = before if asked(before).identity in interrupted else prepared
         request = asked(prepared)
         counted = table.counted_by(prepared.public.schema)
-        request = replace(request, sections=sections_digest(fixed_sections(prepared, counted, options.exact)))
+        sections = {exact: sections_digest(fixed_sections(prepared, counted, exact)) for exact in (False, True)}
+        check_exact(interrupted.get(request.identity, frozenset()), sections, exact=options.exact)
+        request = replace(request, sections=sections[options.exact])
         return cls(prepared, counted, options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:

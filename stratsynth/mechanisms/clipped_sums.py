@@ -4,13 +4,17 @@ Where a numeric column declares `clip`, a part of the fit's amount buys noisy su
 
     min(x, clip) - middle,    middle = (lower + clip) / 2,
 
-of everybody, and of each stratum that is large enough by its public size; the mechanism has the rest. A record moves a
-sum by at most half the width of [lower, clip], and an exchanged one by all of it, times the largest row weight. Values
-that are no quantities add nothing: the sum is of the records with a number, whose mean is middle + sum / their number.
+of everybody and of the strata; the mechanism has the rest. A record moves a sum by at most half the width of [lower,
+clip], and an exchanged one by all of it, times the largest row weight. Values that are no quantities add nothing: the
+sum is of the records with a number, whose mean is middle + sum / their number.
 
 Everybody and strata have half of the part each, as a record is in both; where no stratum is asked, everybody has it
-all. Columns share a half equally. A stratum is asked if the noise of a sum alone leaves its mean within PRECISE of half
-the width of [lower, clip] at 95 %, which says the same of every column.
+all. Columns share a half equally. Strata are asked if one is large enough by its public size: if the noise of a sum
+alone leaves its mean within PRECISE of half the width of [lower, clip] at 95 %, which says the same of every column.
+Small ones cost nothing more, and without them the mean of a larger group would not be known.
+
+A mean needs the number of records with a number too. Where strata start from a model of everybody they may measure no
+table of the column, so that COUNTED of their half buys one, of each column.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency
-from stratsynth.questions import Columns, Program, Total, total
+from stratsynth.questions import Columns, Program, Total, counts, total
 from stratsynth.questions.base import shared
 from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Numeric
@@ -37,6 +41,9 @@ SHARE = 0.05
 PRECISE = 0.05
 """Half width of the mean of a stratum that is asked, at most, by the sum's noise alone: in half widths of [lower,
 clip]."""
+COUNTED = 0.5
+"""Part of the price of a stratum's sums that buys tables of their columns, where a mechanism's strata may lack them:
+noise of the sum and of the number of records then weigh alike in a mean that is small beside the clip."""
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 PAID: Mapping[Currency, Callable[[Budget], Allotment]] = {Currency.ZCDP: Budget.zcdp, Currency.PURE: Budget.pure}
 """Allotment of a budget, by the currencies in which sums are asked."""
@@ -90,6 +97,8 @@ class ClippedSums:
     """Standard deviation of a sum's noise, in half widths of [lower, clip], by stratum; "" for everybody."""
     size: int | None = None
     """Declared number of records; None if unknown."""
+    counted: float = 0.0
+    """Part of a stratum's price that buys a table of each column there; 0 where the mechanism's own tables count."""
     why_not: str = ""
     """Reason why none is asked; empty if they are."""
 
@@ -97,6 +106,11 @@ class ClippedSums:
     def asked(self) -> bool:
         """True if sums are asked."""
         return not self.why_not
+
+    @property
+    def of_strata(self) -> float:
+        """Part of a stratum's amount that its own sums cost."""
+        return self.share / 2 if self.strata else 0.0
 
     def half_width(self, column: ClippedColumn) -> float | None:
         """Return half the width of everybody's mean at 95 %, by the sum's noise alone, if all have a number."""
@@ -110,8 +124,8 @@ class ClippedSums:
         if self.strata:
             least, most = (f"{price:.3g}" for price in (min(self.strata.values()), max(self.strata.values())))
             each = least if least == most else f"{least} to {most}"
-            large = "1 stratum that is" if len(self.strata) == 1 else f"{len(self.strata):,} strata that are"
-            unit += f", {each} in each of {large} large enough"
+            strata = "1 stratum" if len(self.strata) == 1 else f"{len(self.strata):,} strata"
+            unit += f", {each} in each of {strata}{', half of it for tables of these columns' if self.counted else ''}"
         columns = "; ".join(self._words(column) for column in self.columns)
         return f"for {100 * self.share:g} % of the budget ({unit}), for means: {columns}"
 
@@ -131,7 +145,8 @@ class ClippedSums:
             for one in self.columns
         ]
         asked = {"asked": True, "share": self.share, self.currency.unit: self.everybody, "columns": columns}
-        return {**asked, "strata": dict(self.strata), "declared": self.size, "precise": PRECISE}
+        counted = {"counted": self.counted} if self.counted else {}
+        return {**asked, "strata": dict(self.strata), "declared": self.size, "precise": PRECISE, **counted}
 
 
 def clipped_columns(schema: Schema) -> tuple[ClippedColumn, ...]:
@@ -155,7 +170,7 @@ def share_of(schema: Schema) -> float:
 
 
 def clipped_sums(
-    public: Public, allot: Allotment, layout: Layout | None, parts: Mapping[Stratum, float]
+    public: Public, allot: Allotment, layout: Layout | None, parts: Mapping[Stratum, float], counted: float = 0.0
 ) -> ClippedSums:
     """Return prices and noise of a fit's clipped sums, and the strata that they are asked of.
 
@@ -164,6 +179,7 @@ def clipped_sums(
         allot: The fit's allotment.
         layout: The strata; None without any.
         parts: The part of the amount that each stratum has; empty where no stratum may be asked.
+        counted: The part of a stratum's price that buys tables of the columns.
     """
     columns, share, currency = clipped_columns(public.schema), share_of(public.schema), allot.currency
     amount, asked = share * allot.amount * DUST, dict[str, float]()
@@ -174,24 +190,31 @@ def clipped_sums(
         return scale * 2**0.5 if currency == Currency.PURE else scale
 
     if layout is not None and public.size is not None and not layout.families:
-        asked = {
-            stratum.label: amount / 2 * part
-            for stratum, part in parts.items()
-            if NORMAL_95 * noise(amount / 2 * part) <= PRECISE * public.size * layout.shares[stratum]
-        }
+        prices = {stratum: amount / 2 * part for stratum, part in parts.items()}
+        if any(
+            NORMAL_95 * noise(price * (1 - counted)) <= PRECISE * public.size * layout.shares[stratum]
+            for stratum, price in prices.items()
+        ):
+            asked = {stratum.label: price for stratum, price in prices.items()}
     everybody = amount * min(parts.values(), default=1.0) / (2 if asked else 1)
-    known = {label: noise(price) for label, price in {"": everybody, **asked}.items()}
-    return ClippedSums(columns, share, currency, everybody, asked, known, public.size)
+    known = {"": noise(everybody), **{label: noise(price * (1 - counted)) for label, price in asked.items()}}
+    return ClippedSums(columns, share, currency, everybody, asked, known, public.size, counted if asked else 0.0)
 
 
 def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum, float]:
-    """Return the part of the fit's amount that each stratum has: 1, or less where it has a budget of its own."""
+    """Return the part of the fit's amount that each stratum has: 1, or less where another one has a larger budget."""
     if not layout.own_budgets:
         return dict.fromkeys(layout.strata, 1.0)
-    paid = PAID[currency]
-    whole = paid(budget).amount
-    own = {e: paid(replace(budget, epsilon=e)).amount / whole for e in set(layout.epsilons.values())}
-    return {stratum: min(1.0, own[layout.epsilons[stratum]]) for stratum in layout.strata}
+    own = {e: PAID[currency](replace(budget, epsilon=e)).amount for e in set(layout.epsilons.values())}
+    return {stratum: own[layout.epsilons[stratum]] / max(own.values()) for stratum in layout.strata}
+
+
+def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
+    """Ask a stratum's sums for its price; of it a part is for tables of the columns that vary here, if any."""
+    yield from ask_totals(schema, sums, price * (1 - sums.counted))
+    cliques = [(each.column,) for each in sums.columns if isinstance(schema.columns.get(each.column), Numeric)]
+    if sums.counted and cliques:
+        yield from counts(cliques, rho=price * sums.counted * len(cliques) / len(sums.columns))
 
 
 def ask_totals(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:

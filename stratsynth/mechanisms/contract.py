@@ -220,6 +220,11 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     @property
+    def borrows(self) -> bool:
+        """True if its strata start from a model of everybody, so that they may measure no table of a single column."""
+        return False
+
+    @property
     def public_rows_only(self) -> bool:
         """True if it claims no privacy at all, so that a fit of rows not declared public is refused."""
         return False

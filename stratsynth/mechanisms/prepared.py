@@ -19,6 +19,7 @@ from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.banding import CountedBands, banded
 from stratsynth.mechanisms.bin_sums import BinSums
+from stratsynth.mechanisms.by_tables import ByTables
 from stratsynth.mechanisms.clipped_sums import ClippedSums
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
@@ -26,7 +27,7 @@ from stratsynth.mechanisms.nesting import CountedCodeList, settle
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
-from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, with_sums, without_sums
+from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, stated_tables, with_sums, without_sums
 from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
@@ -98,6 +99,11 @@ class Prepared(Terms):
     def bin_sums(self) -> BinSums | None:
         """Questions about numbers within bins, asked beside the mechanism's; None where no column declares any."""
         return stated_bin_sums(self.mechanism, self.public, self.allot)
+
+    @cached_property
+    def by_tables(self) -> ByTables | None:
+        """Tables of everybody by the strata's columns, asked beside the mechanism's; None without any."""
+        return stated_tables(self.mechanism, self.public, self.allot)
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:

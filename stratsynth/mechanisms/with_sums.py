@@ -1,7 +1,7 @@
-"""A mechanism for rows with questions about numbers beside its own: clipped sums, places within bins and multiples.
+"""A mechanism for rows with questions beside its own: clipped sums, places within bins, multiples, tables by strata.
 
-The wrapping program asks them first, of everybody and, of clipped sums, of the strata that are large enough; then it
-runs the mechanism's program with what they leave of the amount, and returns its model. So charges, strata side by side,
+The wrapping program asks them first, of everybody and, of clipped sums, of the strata; then it runs the mechanism's
+program with what they leave of the amount, and returns its model. So charges, strata side by side,
 journal, resumption, plan and rehearsal are those of any program.
 """
 
@@ -10,15 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, less
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms.bin_sums import BinSum, BinSums, bin_sums, declares_bin_sums, why_no_bin_sums
+from stratsynth.mechanisms.by_tables import ByTables, by_tables, check_by_tables
 from stratsynth.mechanisms.clipped_sums import (
+    COUNTED,
     OFF,
     PAID,
     ClippedSums,
+    ask_stratum,
     ask_totals,
     clipped_columns,
     clipped_sums,
@@ -28,7 +31,7 @@ from stratsynth.mechanisms.clipped_sums import (
 )
 from stratsynth.mechanisms.contract import Mechanism, Public, once
 from stratsynth.models.base import Returns
-from stratsynth.questions import Program, Question, Split, Total, split, total
+from stratsynth.questions import Counts, Program, Question, Split, Total, counts, split, total
 from stratsynth.strata import within
 
 if TYPE_CHECKING:
@@ -119,19 +122,22 @@ class WithSums(Mechanism[Any]):
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Return a program that asks the sums, and then runs the inner mechanism's with the rest."""
         yield from self._ask(public, allot)
-        return (yield from self.mechanism.steps(public, self._rest(public, allot), rng))
+        mechanism, rest = self._rest(public, allot)
+        return (yield from mechanism.steps(public, rest, rng))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Return a program that asks the sums, and then the inner mechanism's rehearsal with the rest."""
         yield from self._ask(public, allot)
-        return (yield from self.mechanism.rehearsal(public, self._rest(public, allot), rng))
+        mechanism, rest = self._rest(public, allot)
+        return (yield from mechanism.rehearsal(public, rest, rng))
 
     @once
     def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
         """Return the clipped sums with their prices, noise and strata; None where none are asked."""
         if not asks_clipped(public):
             return None
-        return clipped_sums(public, allot, self.strata(public, allot.promise), self._parts(public, allot))
+        counted = COUNTED if self.mechanism.borrows else 0.0
+        return clipped_sums(public, allot, self.strata(public, allot.promise), self._parts(public, allot), counted)
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
@@ -144,24 +150,58 @@ class WithSums(Mechanism[Any]):
         layout = self.strata(public, allot.promise)
         return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
 
-    def _rest(self, public: Public, allot: Allotment) -> Allotment:
-        """Return the mechanism's allotment: the whole, less what a record of a stratum with all of it pays for sums."""
-        least = min(self._parts(public, allot).values(), default=1.0)
-        inside = math.fsum(one.price for one in self.bin_sums(public, allot)) / least
-        clipped = share_of(public.schema) * allot.amount if asks_clipped(public) else 0.0
-        return replace(allot, amount=less(less(allot.amount, clipped), inside))
+    def tables(self, public: Public, allot: Allotment) -> ByTables | None:
+        """Return the tables of everybody by the strata's columns, with price and noise; None where none are asked."""
+        return None
+
+    def _rest(self, public: Public, allot: Allotment) -> tuple[Mechanism[Any], Allotment]:
+        """Return the mechanism, and its allotment: the whole, less what a record pays beside it.
+
+        Strata with budgets of their own have theirs, less their own sums and what everybody pays.
+        """
+        layout, tables, sums = self.strata(public, allot.promise), self.tables(public, allot), self.sums(public, allot)
+        paid = [*(one.price for one in self.bin_sums(public, allot)), 0.0 if tables is None else tables.rho]
+        if layout is not None and layout.own_budgets:
+            strata, everybody = (0.0, 0.0) if sums is None else (sums.of_strata * allot.amount, sums.everybody)
+            wrapped: Mechanism[Any] = replace(cast("Any", self.mechanism), paid=math.fsum([*paid, everybody]))
+            return wrapped, replace(allot, amount=less(allot.amount, strata))
+        clipped = share_of(public.schema) * allot.amount if sums is not None else 0.0
+        return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Ask everybody's sums, one after another, then the clipped sums of all large strata at once."""
+        """Ask everybody's sums, one after another, then the clipped sums of all strata at once."""
         sums, layout = self.sums(public, allot), self.strata(public, allot.promise)
         if sums is not None:
             yield from ask_totals(public.schema, sums, sums.everybody)
         for one in self.bin_sums(public, allot):
             pure = allot.currency == Currency.PURE
             yield from total(one.query, epsilon=one.price) if pure else total(one.query, rho=one.price)
+        if (tables := self.tables(public, allot)) is not None:
+            yield from counts(tables.cliques, rho=tables.rho)
         if sums is not None and sums.strata and layout is not None:
-            large = [stratum for stratum in layout.strata if stratum.label in sums.strata]
-            yield from split({s: ask_totals(within(public.schema, (s,)), sums, sums.strata[s.label]) for s in large})
+            each = sums.strata
+            yield from split({s: ask_stratum(within(public.schema, (s,)), sums, each[s.label]) for s in layout.strata})
+
+
+@dataclass(frozen=True)
+class WithTables(WithSums):
+    """A mechanism for rows with tables of everybody by the strata's columns beside its questions, and with sums."""
+
+    share: float
+    """Part of the fit's amount that the tables cost."""
+    sums_too: bool
+    """True if sums are asked as well."""
+
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """Set of the question classes of the mechanism inside, `Counts`, and `Total` if sums are asked as well."""
+        return self.mechanism.needs | ({Counts, Total} if self.sums_too else {Counts})
+
+    @once
+    def tables(self, public: Public, allot: Allotment) -> ByTables | None:
+        """Return the tables of everybody by the strata's columns, with price and noise."""
+        layout, least = self.strata(public, allot.promise), min(self._parts(public, allot).values(), default=1.0)
+        return None if layout is None else by_tables(public, allot, layout, least)
 
 
 def asks_clipped(public: Public) -> bool:
@@ -170,11 +210,22 @@ def asks_clipped(public: Public) -> bool:
 
 
 def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Mechanism[Any]:
-    """Return the mechanism with the sums that a schema's columns declare; itself where none are asked."""
+    """Return the mechanism with the sums that a schema's columns declare, and the tables that its strata do.
+
+    Itself where none are asked.
+
+    Raises:
+        Unsupported: Tables by the strata's columns that have no price.
+    """
+    layout = mechanism.strata(public, allot.promise)
+    tables = check_by_tables(mechanism, layout, allot.currency)
     if mechanism.returns != Returns.ROWS or allot.currency not in PAID:
         return mechanism
     inside = declares_bin_sums(public.schema) and not why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
-    return WithSums(mechanism) if inside or asks_clipped(public) else mechanism
+    sums = inside or asks_clipped(public)
+    if tables and layout is not None:
+        return WithTables(mechanism, layout.declared.by_tables, sums)
+    return WithSums(mechanism) if sums else mechanism
 
 
 def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
@@ -201,6 +252,11 @@ def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment)
     return BinSums(why_not=_unpaid(mechanism, allot) or why)
 
 
+def stated_tables(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ByTables | None:
+    """Return a fit's tables of everybody by the strata's columns, beside the mechanism's own; None without any."""
+    return mechanism.tables(public, allot) if isinstance(mechanism, WithSums) else None
+
+
 def _unpaid(mechanism: Mechanism[Any], allot: Allotment) -> str:
     """Return the reason why no sum beside the mechanism's questions has a price; empty if it has."""
     paid = allot.currency in PAID
@@ -213,7 +269,7 @@ def check_sums_served(mechanism: Mechanism[Any], reads: Iterable[str]) -> None:
     Raises:
         Unsupported: With the remedy, which is to switch them off.
     """
-    if isinstance(mechanism, WithSums) and not Total.reads <= frozenset(reads):
+    if isinstance(mechanism, WithSums) and Total in mechanism.needs and not Total.reads <= frozenset(reads):
         raise Unsupported(
             "the schema declares clip, places or heaps, and these rows answer no sums: set sums = 0 in each column "
             'with a clip, and leave places and heaps out, or take engine = "memory", which needs memory for all rows.'

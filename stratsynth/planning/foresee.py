@@ -102,6 +102,10 @@ class Plan:
     """Sentence on them; empty where no column declares any."""
     linked_words: str = ""
     """Sentences on a fit of two linked tables; empty for one table."""
+    by_tables: dict[str, Any] = field(default_factory=dict)
+    """Tables of everybody by the strata's columns, with price and noise; empty without any."""
+    by_tables_words: str = ""
+    """Sentence on them; empty without any."""
     warnings: tuple[str, ...] = ()
     """Warnings to read before anything is spent."""
 
@@ -213,6 +217,8 @@ def plan(
         sums_words="" if prepared.sums is None else str(prepared.sums),
         bin_sums={} if prepared.bin_sums is None else prepared.bin_sums.to_dict(),
         bin_sums_words="" if prepared.bin_sums is None else str(prepared.bin_sums),
+        by_tables={} if prepared.by_tables is None else prepared.by_tables.to_dict(),
+        by_tables_words="" if prepared.by_tables is None else str(prepared.by_tables),
         warnings=(
             *weight_warnings(schema),
             *_without_mean(schema),

@@ -28,6 +28,7 @@ def plan_page(plan: Plan) -> Page:
     prices = price_figure(plan.prices, plan.neighbours, plan.unit, plan.kinds, adaptive=plan.adaptive)
     budget = f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"
     words = {"Clipped sums": plan.sums_words, "Within bins": plan.bin_sums_words}
+    words |= {"Tables by strata": plan.by_tables_words}
     asked = [("First question", plan.first_words), *((name, text) for name, text in words.items() if text)]
     needs = [
         *_account(plan.account),

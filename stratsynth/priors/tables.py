@@ -23,6 +23,7 @@ from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
 from stratsynth.priors.certificate_section import file_hash
 from stratsynth.priors.releases import release_of
+from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.schema.figures import figure
 from stratsynth.weights.table import ERROR, is_replicate
 
@@ -69,11 +70,14 @@ class PublishedTable:
             except (OSError, ValueError) as error:  # a name that is too long, or holds a null character
                 why = getattr(error, "strerror", None) or error
                 raise UsageError(f"prior: {str(path)[:40]!r} cannot be opened ({why}).") from None
-            folder = release_of(path)
+            inside = path.is_dir()
+            folder = release_of(path / CERTIFICATE if inside else path)
             if folder is not None:
                 raise UsageError(
                     f"prior: {path.name} is of a release; take Prior.release({str(folder)!r}), which brings its tables."
                 )
+            if inside:
+                raise UsageError(f"prior: {path} is a folder; a published table is one CSV file: name that file.")
             check_public_inputs(declared=[path])
 
 

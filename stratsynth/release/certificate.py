@@ -77,6 +77,7 @@ FIXED = (
     "bands",
     "sums",
     "bin_sums",
+    "by_tables",
 )
 """Keys of the entries that are fixed before the first answer: a ledger's reservation holds their digest, and one of the
 prior's."""
@@ -181,6 +182,7 @@ def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False)
         **({"bands": [each.to_dict() for each in prepared.bands]} if prepared.bands else {}),
         **({} if prepared.sums is None else {"sums": prepared.sums.to_dict()}),
         **({} if prepared.bin_sums is None else {"bin_sums": prepared.bin_sums.to_dict()}),
+        **({} if prepared.by_tables is None else {"by_tables": prepared.by_tables.to_dict()}),
     }
 
 

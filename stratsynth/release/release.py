@@ -228,7 +228,7 @@ class Release:
         statistic: str = "count",
         level: float = 0.95,
         *,
-        quantile: float = 0.5,
+        quantile: float | None = None,
         versus: Mapping[str, Value] | None = None,
     ) -> pd.DataFrame:
         """Return a frame of estimates with intervals, from all noisy tables by least squares. Costs no privacy.
@@ -244,7 +244,7 @@ class Release:
             statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
                 same group; "mean" or "quantile", of numbers known by their bin, or of a mean by measured sums.
             level: The confidence level of each interval.
-            quantile: The quantile's probability; 0.5 is the median.
+            quantile: The probability of a "quantile"; 0.5, the median, if None.
             versus: Levels of some of these columns: results are differences from the cell that has them.
 
         Returns:

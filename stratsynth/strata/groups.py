@@ -51,6 +51,9 @@ class Groups:
     only."""
     threshold: float | None = None
     """Public size times epsilon below which a group is small."""
+    by_tables: float = field(default=0.0, metadata={"digest": False})  # a fit that asks them is known by its wrapper
+    """Part of the fit's amount for tables of everybody, of each of the strata's columns by each other column, from
+    which counts, shares and rates by one of them have an answer in every release; 0 for none."""
 
     def __post_init__(self) -> None:
         """Refuse malformed merges and bands, a column with both, and `small` without its threshold or hierarchy."""
@@ -70,6 +73,7 @@ class Groups:
                 "`threshold`."
             )
         number("strata: threshold", self.threshold, above=0, optional=True, hint=" (public size x epsilon)")
+        number("strata: by_tables", self.by_tables, least=0, most=0.25, hint=", a part of the fit's amount")
         if bool(self.hierarchy) != (self.small == "merge"):
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 

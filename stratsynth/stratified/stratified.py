@@ -74,6 +74,9 @@ class Stratified(Groupwise[Any]):
     """Merges of levels, and the policy for small groups; by default every crossing is a stratum."""
     budgets: StratumBudgets | None = None
     """Strata that get less than the whole epsilon; None if all get the whole."""
+    paid: float = field(default=0.0, repr=False, metadata={"digest": False, "describe": False})
+    """Amount that each record pays for questions beside these, which strata with budgets of their own do not have; set
+    by what asks them."""
 
     def __post_init__(self) -> None:
         """Refuse mechanisms that take the row count for public, and one-way groups unless rows are released.
@@ -244,7 +247,7 @@ class Stratified(Groupwise[Any]):
             return dict.fromkeys(layout.strata, left)
         prices = self._prices(public, allot.promise)
         part = allot.amount / max(price.amount for price in prices.values())
-        return {s: replace(price, amount=less(price.amount * part, asked)) for s, price in prices.items()}
+        return {s: replace(price, amount=less(price.amount * part, asked + self.paid)) for s, price in prices.items()}
 
 
 def makes_strata(name: str) -> bool:

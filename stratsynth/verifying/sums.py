@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import POWER
@@ -72,7 +72,7 @@ def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: No
     schema, found = Schema.from_toml(folder / "model" / "schema.toml"), list[str]()
     listed = list[ListedSum]()
     if clipped is not None and clipped.asked:
-        found += [*_bounds(clipped, schema), *_share(clipped, schema, stated)]
+        found += [*_bounds(clipped, schema), *_share(clipped, schema, stated), *_counted(certificate, clipped, stated)]
         listed += _clipped(clipped, schema)
     if inside is not None and inside.asked:
         found += _within(inside.questions, schema, stated)
@@ -98,8 +98,9 @@ def _clipped(section: SumsStated, schema: Schema) -> Iterator[ListedSum]:
     The schema has the largest weight of a row.
     """
     for group, price in {"": _price(section), **section.strata}.items():
+        left = price * (1 - (section.counted or 0.0)) if group else price
         for one in section.columns:
-            half, each = (one.clip - one.lower) / 2, price / len(section.columns)
+            half, each = (one.clip - one.lower) / 2, left / len(section.columns)
             described = ("columns", one.column, one.middle, half)
             yield ListedSum(group, half * schema.row_weight.most, 2.0, each, described)
 
@@ -131,6 +132,25 @@ def _share(section: SumsStated, schema: Schema, stated: Stated) -> list[str]:
     if section.share == share_of(schema) and most <= _row(stated) * (section.share or 0.0) * (1 + TOLERANCE):
         return []
     return [f"certificate.json states clipped sums for {section.share} of its amount, which is not what they cost."]
+
+
+def _counted(certificate: Certificate, section: SumsStated, stated: Stated) -> list[str]:
+    """Return a list of one sentence if strata's tables of columns with sums were charged otherwise; else [].
+
+    Each stratum that `section` lists has them for its part of the price, of the charges `stated`.
+    """
+    paid: dict[str, list[tuple[float, int]]] = {}
+    for charge in stated.spending.charges:
+        if charge.kind == "counts" and charge.path:
+            here = paid.setdefault(label(named_path(charge.path, certificate)), [])
+            here.append((charge.amount, int(cast("int", charge.details["cliques"]))))
+    rows, number = stated.budget.rows ** POWER[stated.allot.currency], len(section.columns)
+    for group, price in section.strata.items() if section.counted else ():
+        each = price * (section.counted or 0.0) * rows / number
+        # a column that defines the stratum has no table there
+        if group in paid and not any(_close(amount, each * tables) for amount, tables in paid[group]):
+            return ["Tables of the columns with clipped sums were charged otherwise than certificate.json lists."]
+    return []
 
 
 def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated) -> list[str]:

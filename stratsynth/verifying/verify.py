@@ -12,6 +12,7 @@ from stratsynth.release.consistency import read_stated
 from stratsynth.verifying.account import check_account
 from stratsynth.verifying.agreement import check_agreement
 from stratsynth.verifying.benchmark import check_benchmark
+from stratsynth.verifying.by_tables import check_by_tables
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee
 from stratsynth.verifying.laws import check_laws
@@ -69,6 +70,7 @@ def verify(
         _guarded(notes, lambda: check_words(certificate, stated, notes))
         _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_sums(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_by_tables(certificate, stated, notes))
         _guarded(notes, lambda: check_measured(certificate, stated, folder, notes))
         _guarded(notes, lambda: check_laws(certificate, folder, notes))
         _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))

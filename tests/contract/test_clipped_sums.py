@@ -108,6 +108,7 @@ CASES = {
         lambda _: Stratified(Independent(), ["AGE"], BANDS, Groups(bands={"AGE": [20]})),
     ),
     "ages in bands": (dataclasses.replace(paid(ages=YEARS), declared_size=20_000), mst_by),
+    "tables by strata": (paid(neighbours=Neighbours.REPLACE), partial(mst_by, groups=Groups(by_tables=0.2))),
     "noisy weights": (paid(), lambda world: Stratified(make("mst", {}), world.by, Weights.private(share=0.1))),
 }
 
@@ -118,6 +119,7 @@ def test_sums_keep_to_their_price_however_people_differ_and_are_divided(case):
     prepared = prepare(how(world), world.schema, Budget(3, 1e-6, world.neighbours), world.declared_size)
     assert (prepared.public.schema is world.schema) == (case != "ages in bands")
     assert (len(prepared.sums.columns), len(prepared.bin_sums.questions)) == (2, 4)
+    assert (prepared.by_tables is not None) == (case == "tables by strata")
     assert violations(lambda world, _: how(world), among=[world], tables=2, orders=0) == []
 
 

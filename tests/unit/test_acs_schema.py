@@ -306,6 +306,7 @@ def test_columns_of_dollars_measure_what_lies_within_their_bins_and_no_others_do
         assert (column.shape, column.places, column.heaps) == ("pareto", 0.1, (10_000, 5_000, 1_000, 100))
     assert [column.tail for column in dollars.values()] == [(2.4, 6), (2.4, 6), (2, 6)]
     assert [column.clip for column in dollars.values()] == [1_000_000, None, None]
+    assert 1_000_001 in [low for low, _ in dollars["PINCP"].extents]  # numbers above the clip have a bin of their own
     assert [bool(column.round) for column in dollars.values()] == [False, False, True]
     for name in ("AGEP", "WKHP", "POVPIP"):
         assert (schema.column(name).places, schema.column(name).heaps, schema.column(name).clip) == (0, (), None)

@@ -47,6 +47,15 @@ def rows():
     return frame.assign(AGE=frame.AGE.clip(0, 9), WORK=frame.WORK.where(frame.WORK != "zebra", "no"))
 
 
+@pytest.mark.parametrize("statistic", ["count", "share", "rate", "mean"])
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+def test_the_order_of_a_quantile_is_of_no_other_statistic(stratified, statistic, quantile):
+    with pytest.raises(UsageError, match=rf"{quantile} is the order of a quantile, and a {statistic} is asked for"):
+        stratified.query(["AGE"], statistic=statistic, quantile=quantile)
+    median = stratified.query(["AGE"], statistic="quantile")
+    assert median.equals(stratified.query(["AGE"], statistic="quantile", quantile=0.5))
+
+
 def test_a_frame_has_the_groups_then_the_cells_then_the_figures(stratified):
     found = stratified.query(["WORK"], by=["SEX"])
     assert list(found.columns) == ["SEX", "WORK", *FIGURES]

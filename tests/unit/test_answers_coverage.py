@@ -60,7 +60,7 @@ def test_results_are_kept_and_those_of_other_questions_refused(tmp_path, monkeyp
     assert np.array_equal(chunk("fixed", 25, 3, truth, tmp_path), first)
     assert done == [("fixed", 25), ("fixed", 26), ("fixed", 27)]
     assert [path.name for path in tmp_path.iterdir()] == ["fixed-25-3.npz"]
-    monkeypatch.setattr(coverage, "QUERIES", [dataclasses.replace(query, quantile=0.25) for query in QUERIES])
+    monkeypatch.setattr(coverage, "QUERIES", [dataclasses.replace(query, level=0.5) for query in QUERIES])
     with pytest.raises(UsageError, match="other questions"):
         chunk("fixed", 25, 3, truth, tmp_path)
 

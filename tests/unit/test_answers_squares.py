@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stratsynth import Categorical, Schema
+from stratsynth.answers.across import slices
 from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
 
@@ -104,3 +105,98 @@ def test_functions_of_groups_add_up_to_everybodys():
     groups = Functions(3, {"G": np.eye(3), "A": np.tile([1.0, 0.0], (3, 1))})
     everybody = Functions(1, {"A": np.array([[1.0, 0.0]])})
     assert squares.estimate(groups)[0].sum() == pytest.approx(squares.estimate(everybody)[0][0], abs=1e-9)
+
+
+TWO = {"G": 2, "H": 3, "A": 2, "B": 3}
+BOTH = Schema({name: Categorical(levels=tuple(map(str, range(size)))) for name, size in TWO.items()})
+JOINT = list(itertools.product(*map(range, TWO.values())))
+CROSSED = [((g,), (h,)) for g in range(2) for h in range(3)]
+MERGED = {
+    "one merge": [((0,), (0, 2)), ((0,), (1,)), ((1,), (0,)), ((1,), (1,)), ((1,), (2,))],
+    "merges that overlap": [((0,), (0, 1)), ((0,), (2,)), ((1,), (0,)), ((1,), (1, 2))],
+    "merges of both columns": [((0, 1), (0,)), ((0,), (1, 2)), ((1,), (1, 2))],
+}
+WIDE = [(("A", "G"), 3.0), (("H", "A"), 2.0), (("G", "B"), 1.0), (("G",), 5.0)]
+"""Tables of everybody over one of the two columns that define strata."""
+
+
+def across(groups, measured, noise, seed=3):
+    """Squares of strata by G and H, of which those measured have tables, and of `WIDE`; rows; true counts."""
+    rng, rows, leaves = np.random.default_rng(seed), [], []
+    true = rng.integers(1, 50, tuple(TWO.values())).astype(float)
+
+    def drawn(columns, variance, codes):
+        there = true[np.ix_(*(codes.get(name, range(size)) for name, size in TWO.items()))]
+        values = there.sum(axis=tuple(i for i, name in enumerate(TWO) if name not in columns))
+        order = [name for name in TWO if name in columns]
+        values = values.transpose([order.index(name) for name in columns])
+        values = values + noise * rng.normal(0, np.sqrt(variance), values.shape)
+        for cell in np.ndindex(values.shape):
+            at = {n: codes[n][c] if n in codes else c for n, c in zip(columns, cell, strict=True)}
+            rows.append(({**codes, **{name: [code] for name, code in at.items()}}, values[cell], variance))
+        return Noisy(columns, values, variance)
+
+    for number, (g, h) in enumerate(groups):
+        codes, own = {"G": list(g), "H": list(h)}, [("A", "B")] if number % 2 else [("A",), ("B",)]
+        there = measured == "all" or (measured.startswith("some") and number % 3 == 0)
+        leaves.append(Leaf(str(number), codes, [drawn(c, 2.0 + number, codes) for c in own] if there else []))
+    by = frozenset({"G", "H"})
+    wide = [each for columns, variance in WIDE for each in slices(drawn(columns, variance, {}), leaves, by)]
+    pooled = (drawn(("A", "B"), 4.0, {}),) if measured.endswith("everybody") else ()
+    return Squares(Tables(BOTH, by, tuple(leaves), pooled, across=tuple(wide))), rows, true
+
+
+def of_groups():
+    """Functions of cells of the strata's columns and of others, with their weights of all cells."""
+    rng = np.random.default_rng(1)
+    for names in [(), ("G",), ("H",), ("A",), ("G", "A"), ("H", "A"), ("G", "B"), ("H", "B"), ("G", "H", "A")]:
+        factors = {n: np.stack([np.eye(TWO[n])[rng.integers(TWO[n])] for _ in range(8)]) for n in names}
+        weights = np.ones((8, len(JOINT)))
+        for name, factor in factors.items():
+            weights *= factor[:, [cell["GHAB".index(name)] for cell in JOINT]]
+        yield names, Functions(8, factors), weights
+
+
+@pytest.mark.parametrize("measured", ["all", "some", "none", "some and everybody"])
+def test_tables_over_some_of_the_columns_of_strata_count_as_in_the_dense_solution(measured):
+    squares, rows, _ = across(CROSSED, measured, 1.0)
+    design = np.array([[all(c["GHAB".index(n)] in some for n, some in at.items()) for c in JOINT] for at, _, _ in rows])
+    values, variances = (
+        np.array(found) for found in zip(*((value, variance) for _, value, variance in rows), strict=True)
+    )
+    design = design * 1.0
+    normal = design.T @ (design / variances[:, None])
+    inverse, answered = np.linalg.pinv(normal, rcond=1e-10, hermitian=True), set()
+    for names, asked, weights in of_groups():
+        known = np.abs(weights @ (np.eye(len(JOINT)) - inverse @ normal)).max(axis=1) < 1e-8
+        found, sure = squares.estimate(asked)
+        assert (sure == known).all(), names
+        assert np.allclose(found[sure], (weights @ inverse @ (design.T @ (values / variances)))[sure])
+        covariance = np.diag(weights @ inverse @ weights.T)
+        assert np.allclose(squares.covariance(asked, asked)[sure], covariance[sure])
+        answered |= {names} if sure.all() else set()
+    assert answered >= {(), ("G",), ("H",), ("A",), ("G", "A"), ("H", "A"), ("G", "B")}
+    assert (("H", "B") in answered, ("G", "H", "A") in answered) == (measured == "all", measured == "all")
+
+
+@pytest.mark.parametrize("groups", MERGED)
+@pytest.mark.parametrize("measured", ["all", "some", "none"])
+def test_levels_that_are_merged_in_a_stratum_are_told_apart_by_its_own_tables_alone(groups, measured):
+    squares, _, true = across(MERGED[groups], measured, 0.0)
+    answered = 0
+    for names, asked, weights in of_groups():
+        found, sure = squares.estimate(asked)
+        assert np.allclose(found[sure], (weights @ true.ravel())[sure]), names
+        answered += int(sure.sum())
+        assert names != ("A",) or sure.all()
+    assert answered >= 8
+
+
+def test_slices_of_merged_levels_have_the_noise_of_all_of_them():
+    leaves = [Leaf(str(i), {"G": list(g), "H": list(h)}) for i, (g, h) in enumerate(MERGED["merges that overlap"])]
+    values = np.arange(6.0).reshape(3, 2)
+    found = slices(Noisy(("H", "A"), values, 2.0), leaves, frozenset({"G", "H"}))
+    assert [(each.leaves, each.table.variance) for each in found] == [((0, 1, 2, 3), 6.0)]
+    assert found[0].table.values.tolist() == values.sum(axis=0).tolist()
+    apart = slices(Noisy(("G", "A"), values[:2], 2.0), leaves, frozenset({"G", "H"}))
+    assert [(each.leaves, each.table.variance) for each in apart] == [((0, 1), 2.0), ((2, 3), 2.0)]

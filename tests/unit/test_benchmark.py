@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import small
+from helpers.ledgers import ladder
 from helpers.releases import edited, tied_again
 from stratsynth import (
     Benchmark,
@@ -302,6 +303,27 @@ def test_its_ledger_holds_what_was_fixed_before_rows_were_raked(tmp_path):
     assert verify(release.save(tmp_path / "release", rows=50), ledger=ledger).ok
     again = fit(small.stratified(), table, small.BUDGET).benchmarked(controls(WORK))
     assert verify(again.save(tmp_path / "again", rows=50), ledger=ledger).ok
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_an_interrupted_fit_goes_on_with_the_exact_totals_that_it_was_begun_with(tmp_path, exact):
+    people_of().to_csv(tmp_path / "people.csv", index=False)
+    ledger = tmp_path / "people.ledger"
+
+    def fitted(how, *, exact):
+        table = open_table(tmp_path / "people.csv", schema=small.SCHEMA, declared_size=ROWS, ledger=ledger)
+        tables = [ControlTable(SEX_AGE, f"{CITED} 1", exact=exact)]
+        return fit(how, table, small.BUDGET, seed=1, benchmark=tables)
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(ladder(stop=1), exact=exact)
+    before = ledger.read_bytes()
+    was, other = ("with", "without") if exact else ("without", "with")
+    with pytest.raises(UsageError, match=f"begun {was} exact totals .* would go on {other} them: .*another seed"):
+        fitted(ladder(), exact=not exact)
+    assert ledger.read_bytes() == before
+    release = fitted(ladder(), exact=exact)
+    assert verify(release.save(tmp_path / "release", rows=50), ledger=ledger).ok
 
 
 def test_a_paid_fit_whose_totals_are_out_of_reach_is_kept_and_says_so(tmp_path):

@@ -11,7 +11,7 @@ import stratsynth as ss
 from helpers import small
 from helpers.ledgers import ladder, lines_of
 from helpers.releases import copied, edited, record_of
-from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, StratumBudgets, Weights
+from stratsynth import Budget, Categorical, Groups, Numeric, Schema, Stratified, StratumBudgets, Weights
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.adapters import MST, CoinPress, External, Independent
 from stratsynth.certificate import SumsStated
@@ -132,23 +132,23 @@ def test_dollars_are_added_up_whatever_scale_the_means_are_taken_on(transform):
     assert replace(scaled, centre=(-1e9,)).counts_records(changed(missing=False, special=()))
 
 
-def test_the_sums_of_everybody_and_of_large_strata_are_those_of_the_rows_plus_the_noise_that_is_stated():
+def test_the_sums_of_everybody_and_of_strata_are_those_of_the_rows_plus_the_noise_that_is_stated():
     release = ss.fit(by_sex(), opened(), BUDGET, entropy=SeededEntropy(3))
     frame, found = people(), published(release)
-    assert set(found) == {"", "1"}  # 600 women would have a mean within a tenth of the half width
-    for label, rows in {"": frame, "1": frame[frame.SEX == "1"]}.items():
+    assert set(found) == {"", "1", "2"}  # 600 women have a sum too, as the men are large enough
+    for label, rows in {"": frame, **dict(list(frame.groupby("SEX")))}.items():
         value, sd = found[label]
         assert abs(value - truth(rows)) < 6.1 * sd
     section = release.certificate["sums"]
     assert found[""][1] == pytest.approx(section["columns"][0]["noise_sd"])
-    assert [*section["strata"]] == ["1"]
+    assert [*section["strata"]] == ["1", "2"]
 
 
 def test_they_cost_the_part_that_is_stated_and_tables_have_a_little_more_noise():
     plain = ss.fit(by_sex(), opened(schema=changed(sums=0.0)), BUDGET)
     release = ss.fit(by_sex(), opened(), BUDGET)
     rho = BUDGET.zcdp().rho
-    assert [c["rho"] for c in totals(release)] == pytest.approx([0.025 * rho] * 2)
+    assert [c["rho"] for c in totals(release)] == pytest.approx([0.025 * rho] * 3)
     assert totals(plain) == []
     wide, narrow = (
         max(c["sigma"] for c in each.certificate["charges"] if c["kind"] == "counts") for each in (release, plain)
@@ -167,10 +167,27 @@ def test_every_mechanism_for_rows_keeps_within_its_budget(how):
     assert without_sums(prepared.mechanism) is mechanism
     spent = rehearse(prepared).account.spending
     asked = [c for c in spent.charges if c.kind == "total"]
-    assert sum(c.amount for c in asked if not c.path) + max(
-        (c.amount for c in asked if c.path), default=0.0
-    ) == pytest.approx(0.2 * prepared.allot.amount)
+    strata = max((c.amount for c in asked if c.path), default=0.0)
+    counted = prepared.sums.counted
+    assert counted == (0.5 if how == "pooled" else 0)
+    assert sum(c.amount for c in asked if not c.path) + strata / (1 - counted) == pytest.approx(
+        0.2 * prepared.allot.amount
+    )
     assert 0.9 * prepared.allot.amount < spent.spent() <= prepared.allot.amount
+
+
+@pytest.mark.parametrize("factors", [{"1": 0.5}, {"2": 0.25}, {"1": 0.9, "2": 0.8}])
+@pytest.mark.parametrize("places", [0.0, 0.4])
+@pytest.mark.parametrize("tables", [0.0, 0.1])
+def test_strata_with_budgets_of_their_own_spend_all_of_them(factors, places, tables):
+    how = by_sex("mst", budgets=StratumBudgets.factors(factors), groups=Groups(by_tables=tables))
+    prepared = prepare(how, changed(places=places), BUDGET, SIZE)
+    charges = rehearse(prepared).account.spending.charges
+    caps = {"1": prepared.allot.amount, "2": prepared.allot.amount} | {s.label: c for s, c in prepared.caps.items()}
+    assert set(prepared.sums.strata) == {"1", "2"}
+    for label, cap in caps.items():
+        spent = sum(c.amount for c in charges if not c.path or c.path[0].label == label)
+        assert cap * (1 - 1e-6) < spent <= cap, (label, factors)
 
 
 def test_strata_with_budgets_of_their_own_keep_within_them():
@@ -202,16 +219,18 @@ def test_two_columns_share_the_price_and_one_that_defines_strata_has_no_sum_insi
 
 
 @pytest.mark.parametrize("part", [0.01, 0.05, 0.2])
-def test_a_stratum_is_asked_if_noise_leaves_its_mean_within_the_stated_part(part):
+@pytest.mark.parametrize("large", [True, False])
+def test_strata_are_asked_if_noise_leaves_the_mean_of_one_within_the_stated_part(part, large):
     schema, levels = changed(sums=part), [str(i) for i in range(40)]
     schema = Schema({**schema.columns, "SEX": Categorical(tuple(levels))})
-    shares = {level: 0.75**i for i, level in enumerate(levels)}
-    total = sum(shares.values())
-    shares = {level: share / total for level, share in shares.items()}
-    sums = prepare(by_sex(shares=shares), schema, BUDGET, SIZE).sums
     sigma = math.sqrt(1 / (2 * part / 2 * BUDGET.zcdp().rho))
-    assert set(sums.strata) == {s for s in levels if NORMAL_95 * sigma <= PRECISE * SIZE * shares[s]}
-    assert 0 < len(sums.strata) < 40
+    least = NORMAL_95 * sigma / PRECISE / SIZE
+    first = least * (1.001 if large else 0.999)
+    shares = {level: first if level == "0" else (1 - first) / 39 for level in levels}
+    assert (1 - first) / 39 < least
+    sums = prepare(by_sex(shares=shares), schema, BUDGET, SIZE).sums
+    assert set(sums.strata) == (set(levels) if large else set())
+    assert sums.everybody == pytest.approx(part * BUDGET.zcdp().rho / (2 if large else 1))
 
 
 def test_nothing_is_asked_where_no_column_declares_a_clip_and_the_fit_is_what_it_was():
@@ -273,7 +292,7 @@ def test_the_plan_says_what_it_will_buy():
     plan = ss.plan(by_sex(), SCHEMA, BUDGET, declared_size=SIZE)
     (column,) = plan.sums["columns"]
     assert column["half_width"] == pytest.approx(1.959964 * column["noise_sd"] / SIZE)
-    assert "for everybody, 0.000374 in each of 1 stratum that is large enough" in plan.sums_words
+    assert "for everybody, 0.000374 in each of 2 strata)" in plan.sums_words
     assert f"within {column['half_width']:,.3g} (95 %" in plan.sums_words
     assert "Clipped sums" in str(plan)
     assert "Clipped sums" not in str(ss.plan(by_sex(), changed(clip=None), BUDGET, declared_size=SIZE))
@@ -323,9 +342,39 @@ def test_a_release_with_sums_holds_and_its_ledger_has_them(saved):
     assert not any("the certificate does not hold the clips" in line for line in verdict.unchecked)
 
 
+@pytest.fixture(scope="module")
+def borrowed(tmp_path_factory):
+    """A release whose strata start from a model of everybody, too few people for tables of their own."""
+    folder = tmp_path_factory.mktemp("borrowed") / "release"
+    how = make("pooled", {"base": "mst", "by": ["SEX"], "weights": weights(), "share": 0.95})
+    ss.fit(how, opened(), replace(BUDGET, epsilon=3), entropy=SeededEntropy(1)).save(folder)
+    return folder
+
+
+def test_strata_that_may_lack_a_table_have_one_for_half_the_price_of_their_sums(borrowed):
+    release, section = ss.Release.load(borrowed), record_of(borrowed)["sums"]
+    half = section["strata"]["1"] / 2
+    own = [c for c in release.certificate["charges"] if c["path"] == [{"SEX": "1"}]]
+    assert [(c["kind"], c["rho"]) for c in own[:2]] == [("total", half), ("counts", half)]
+    assert section["counted"] == 0.5
+    found, frame = release.query(["PAY"], by=["SEX"], statistic="mean"), people()
+    pay = np.minimum(frame.PAY[frame.PAY != -999], 1e5).groupby(frame.SEX).mean().to_numpy()
+    assert found.status.tolist() == ["ok", "ok"]
+    assert ((found.noise_low <= pay) & (pay <= found.noise_high)).all()
+    assert ss.plan("independent", SCHEMA, BUDGET, declared_size=SIZE).sums.get("counted") is None
+
+
+@pytest.mark.parametrize("part", [0.25, None])
+def test_an_edited_statement_on_their_tables_is_found(borrowed, part, tmp_path):
+    assert not [line for line in ss.verify(borrowed).findings if "sums" in line]
+    release = copied(borrowed, tmp_path / "release")
+    edited(release, lambda record: record["sums"].update(counted=part))
+    assert any("clipped sum" in line for line in ss.verify(release).findings)
+
+
 def test_the_page_says_what_sums_there_are(saved):
     page = (saved / "release" / "report.html").read_text(encoding="utf-8")
-    assert "For 5 % of the budget, of everybody and of 1 group: of PAY, numbers above 100,000 counting as that" in page
+    assert "For 5 % of the budget, of everybody and of 2 groups: of PAY, numbers above 100,000 counting as that" in page
     assert sums_line(SumsStated(False, "no reason")) == "None: no reason."
 
 
@@ -337,7 +386,8 @@ CHANGES = {
     "share": lambda said: said.update(share=0.04),
     "half width": lambda said: said["columns"][0].update(half_width=1.0),
     "strata": lambda said: said.update(strata={}),
-    "a stratum": lambda said: said["strata"].update({"2": said["strata"]["1"]}),
+    "a stratum": lambda said: said["strata"].update({"2": said["strata"]["1"] / 2}),
+    "tables": lambda said: said.update(counted=0.5),
     "asked": lambda said: (said.clear(), said.update(asked=False, why="no reason")),
 }
 

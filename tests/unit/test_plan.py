@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from helpers import small
 from helpers.command import complaint, stratsynth
 from stratsynth import Budget, Weights
 from stratsynth.adapters import Independent, Pooled
+from stratsynth.mechanisms import make
 from stratsynth.planning import plan
 from stratsynth.planning.page import percent
 from stratsynth.planning.stratum import NOISE_SIZE
@@ -141,3 +143,15 @@ def test_an_error_of_everybodys_model_stands_in_brackets():
     assert two.twoway_borrowed
     assert f"({percent(two.twoway_error)})" in str(found)
     assert "(in brackets)" in str(found)
+
+
+@pytest.mark.parametrize("name", ["group_regression", "fermi", "fair_sgd"])
+@pytest.mark.parametrize("clip", [None, 0.25])
+def test_a_plan_of_a_descent_names_steps_and_clip(name, clip):
+    settings = {"target": "GROUP", "features": ["AGE"], "clip": clip}
+    settings |= {"model": "logistic"} if name == "group_regression" else {"groups": ["SEX"]}
+    settings |= {"penalty": 1.0} if name == "fermi" else {}
+    (line,) = plan(make(name, settings), small.SCHEMA, Budget(3, 1e-6), declared_size=2_000).strata
+    found = re.match(r"(\d+) steps, rate [\d.e-]+, clip ([\d.]+); noise in a step's mean gradient", line.verdict)
+    assert 30 <= int(found[1]) <= 300
+    assert (float(found[2]) == 0.25) == (clip == 0.25)

@@ -29,6 +29,8 @@ from stratsynth.adapters.pooled import Pooled
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.known import Known
 from stratsynth.noise import SeededEntropy
+from stratsynth.priors import releases
+from stratsynth.priors.releases import release_of
 from stratsynth.schema import Schema
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import Stratum
@@ -265,6 +267,27 @@ def test_a_file_with_an_account_or_of_a_release_is_no_published_table(tmp_path: 
     fitted("mst", None).save(tmp_path / "release", rows=50, seed=0)
     with pytest.raises(StratsynthError, match=r"take Prior\.release"):
         PublishedTable(tmp_path / "release" / "measurements.parquet", CITATION)
+
+
+def test_a_folder_is_no_published_table_and_is_not_searched(tmp_path: Path, monkeypatch):
+    fitted("mst", None).save(tmp_path / "release", rows=50, seed=0)
+    monkeypatch.setattr(Path, "rglob", lambda *_: pytest.fail("the folder was searched"))
+    with pytest.raises(StratsynthError, match=r"take Prior\.release"):
+        PublishedTable(tmp_path / "release", CITATION)
+    with pytest.raises(StratsynthError, match="is a folder; a published table is one CSV file"):
+        PublishedTable(tmp_path, CITATION)
+
+
+def test_a_folder_of_too_many_files_is_no_prior(tmp_path: Path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    for name in "abc":
+        (tmp_path / "data" / f"{name}.parquet").touch()
+    assert release_of(tmp_path / "data") is None
+    monkeypatch.setattr(releases, "MOST", 2)
+    with pytest.raises(StratsynthError, match="holds more than 2 files and folders; name the file, or"):
+        release_of(tmp_path / "data")
+    with pytest.raises(StratsynthError, match="holds more than 2 files"):
+        Prior.public(tmp_path / "data", citation=CITATION)
 
 
 def test_the_private_table_is_refused_as_a_published_one(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Clipped sums in words, for readers of a page."""
+"""Clipped sums, and tables by the strata's columns, in words for readers of a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stratsynth.report.numbers import several, short
 
 if TYPE_CHECKING:
-    from stratsynth.certificate import SumsStated
+    from stratsynth.certificate import ByTablesStated, SumsStated
 
 
 def sums_line(sums: SumsStated) -> str:
@@ -22,4 +22,13 @@ def sums_line(sums: SumsStated) -> str:
     return (
         f"For {100 * (sums.share or 0):g} % of the budget, of {of}: {columns} (a standard deviation, for everybody). "
         "They are in measurements.parquet, and means of these columns rest on them where a table counts their numbers."
+    )
+
+
+def tables_line(tables: ByTablesStated) -> str:
+    """Return a paragraph on the tables of everybody by the strata's columns: their number, part and noise."""
+    return (
+        f"For {100 * tables.share:g} % of the budget, {several(tables.tables, 'table')} of everybody: of each of these "
+        f"columns and each other one, with noise of {short(tables.noise_sd)} records in a cell (a standard deviation). "
+        "Answers rest on them; rows do not."
     )

@@ -20,7 +20,7 @@ from stratsynth.release.coverage import coverage_line
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page.inside import inside_line
-from stratsynth.release.page.sums import sums_line
+from stratsynth.release.page.sums import sums_line, tables_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
 
@@ -428,4 +428,6 @@ def made_facts(certificate: Certificate) -> Iterator[Fact]:
     yield from (("Bands", f"{in_words(each.to_dict())}.") for each in certificate.bands)
     if certificate.sums is not None:
         yield "Clipped sums", sums_line(certificate.sums)
+    if certificate.by_tables is not None:
+        yield "Tables by strata", tables_line(certificate.by_tables)
     yield from (("Within bins", inside_line(each)) for each in certificate.inside)
