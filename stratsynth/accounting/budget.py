@@ -78,7 +78,7 @@ class Budget:
     epsilon: float
     """Largest change of the log-probability of any event between neighbouring tables, but for delta."""
     delta: float
-    """Additive slack of the guarantee in probability, above 0 and below 1; far below one over the number of people."""
+    """Additive slack of the guarantee in probability, far below one over the number of people; 0 is pure epsilon."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """Notion of neighbour that the guarantee is stated for; the certificate prints the prices of others too."""
     unit: str = "record"
@@ -94,9 +94,10 @@ class Budget:
     """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
     def __post_init__(self) -> None:
-        """Refuse epsilon not in (0, MOST_EPSILON], delta not in [LEAST_DELTA, 1), other neighbours, unfit units."""
+        """Refuse epsilon not in (0, MOST_EPSILON], delta not 0 nor in [LEAST_DELTA, 1), neighbours, unfit units."""
         number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
-        number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
+        least = LEAST_DELTA if self.delta else 0
+        number("budget: delta", self.delta, least=least, below=1, hint="; 1e-9 is usual, and 0 is pure epsilon")
         number("budget: first", self.first, least=0, most=MOST_FIRST, optional=True)
         for key in ("epsilon", "delta"):
             if type(getattr(self, key)) not in (int, float):  # a number of numpy
@@ -136,6 +137,7 @@ class Budget:
 
     def zcdp(self) -> Allotment:
         """Return an allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
+        self._slack("rho")
         rho = self._row(rho_of(self.epsilon, self.delta - self.truncation_delta), 2)
         return Allotment(Currency.ZCDP, less(rho, self.opening(Currency.ZCDP)), self)
 
@@ -147,6 +149,7 @@ class Budget:
         """Return an allotment of `steps` steps on Poisson samples of `rate`, with the least noise in the budget."""
         from stratsynth.accounting.sampled import least_noise
 
+        self._slack("steps on samples")
         self._single("steps on samples are")
         noise = least_noise(self, rate=rate, steps=steps)
         first = self.opening(Currency.SAMPLED)
@@ -160,6 +163,13 @@ class Budget:
     def _row(self, amount: float, power: int) -> float:
         """Return the part of a unit's `amount` that each of its k rows may cost: amount / k^power, rounded down."""
         return amount if self.rows == 1 else amount / self.rows**power * (1 - UNIT_SLACK)
+
+    def _slack(self, what: str) -> None:
+        if not self.delta:
+            raise Unsupported(
+                f"budget: delta = 0 is for fits that spend pure epsilon, and this one spends {what}. Take a delta "
+                "such as 1e-9, or a mechanism that does: clipped_mean, or choices of reductions by public candidates."
+            )
 
     def _single(self, what: str) -> None:
         if self.rows > 1:

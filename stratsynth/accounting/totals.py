@@ -30,18 +30,6 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
     return epsilon if left >= -1e-12 * delta else math.inf
 
 
-def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the delta at which the total of `reserved` is stated: `delta`, or if too small the sum their fits use.
-
-    A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
-    """
-    if total(reserved, delta) < math.inf:
-        return delta
-    used = math.fsum(a.promise.truncation_delta if a.currency == Currency.ZCDP else a.delta for a in reserved)
-    # rho needs some delta left: as much again, for a sum of `used` and a far smaller delta may round to `used`
-    return used + max(delta, used) if any(a.currency == Currency.ZCDP for a in reserved) else used
-
-
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
     """Return total epsilon of `reserved` and `new` at `delta`, infinite if that fails; BudgetRefused beyond `cap`."""
     after = total([*reserved, new], delta)

@@ -42,29 +42,6 @@ class Slot:
     weight: Array = field(repr=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Homes:
-    """Keys whose child rows lie side by side: the first row and the end of each, and by row its key and place."""
-
-    first: Array = field(repr=False)
-    ends: Array = field(repr=False)
-    home: Array = field(repr=False)
-    place: Array = field(repr=False)
-
-    @classmethod
-    def of(cls, owned: Array) -> Homes:
-        """Return the keys of rows that are sorted by them; `owned` has the key of each row, a number from 0."""
-        first = np.flatnonzero(np.diff(owned, prepend=-1))
-        ends = np.append(first[1:], len(owned)) if len(first) else first
-        home = np.repeat(np.arange(len(first)), ends - first)
-        return cls(first, ends, home, np.arange(len(owned)) - first[home])
-
-    def left(self, values: Array) -> Array:
-        """Return, by row, the sum of integers over this row and all later ones of its key; exact modulo 2^64."""
-        before = np.append(0, np.cumsum(values, dtype=np.int64))
-        return np.asarray(before[self.ends[self.home]] - before[:-1])
-
-
 def counted_slots(
     linked: LinkedSchema, parent: FileRows, child: FileRows, owned: Array, weight: int
 ) -> dict[str, Slot]:
@@ -72,15 +49,23 @@ def counted_slots(
 
     `owned` has the key of each child row, in the order of the parent rows; a key weighs `weight` in each table.
     """
-    homes = Homes.of(owned)
-    first, place = homes.first, homes.place
+    first = np.flatnonzero(np.diff(owned, prepend=-1))  # of each key
+    ends = np.append(first[1:], len(owned)) if len(first) else first
+    home = np.repeat(np.arange(len(first)), ends - first)
+    place = np.arange(len(owned)) - first[home]
+
+    def sums(values: Array) -> Array:
+        """Return, by row, the sum of integers over this row and all later ones of its key; exact modulo 2^64."""
+        before = np.append(0, np.cumsum(values, dtype=np.int64))
+        return np.asarray(before[ends[home]] - before[:-1])
+
     above, state, own = dict(parent.codes), Columns(), dict(child.codes)
     for name, count in linked.counts.items():
         met = _met(linked, count, child, len(place)) & ~(count.besides_reference & (place == 0))
-        above[name] = np.clip(homes.left(met)[first], count.least, count.top) - count.least
+        above[name] = np.clip(sums(met)[first], count.least, count.top) - count.least
     above |= {tables.REFERENCE + name: codes[first] for name, codes in child.codes.items()}
     met = _met(linked, linked.counts[linked.state or linked.size], child, len(place))
-    one, other = (np.minimum(homes.left(each), 2) for each in (met, ~met))
+    one, other = (np.minimum(sums(each), 2) for each in (met, ~met))
     state[tables.STATE] = 3 * one + other - 1 if linked.state is not None else one - 1  # in the order of `states`
     if linked.sum is not None:
         name, total = linked.sum
@@ -89,7 +74,7 @@ def counted_slots(
         grid, bands = 1 if column.integer else GRID, tables.sum_bands(linked)
         numbers = np.clip(np.nan_to_num(child.numbers[total.column], nan=0.0) * grid, -MOST, MOST)
         units = np.rint(numbers).astype(np.int64)
-        left = homes.left(units)
+        left = sums(units)
         within = np.clip(left[first] / grid, target.lower, target.upper)
         bins = np.searchsorted(np.asarray(target.breaks, float), within, side="right") - 1
         above[name] = np.minimum(bins, len(target.extents) - 1)
@@ -104,9 +89,9 @@ def counted_slots(
     plain, both = dict(child.codes), state | own
     kinds = {tables.SECOND: (place == 1, own), tables.OTHERS: (place > 1, both), tables.REST: (place > 0, plain)}
     for slot, (which, more) in kinds.items():
-        rows, home = np.flatnonzero(which), homes.home[which]
-        times = np.bincount(home, minlength=len(first))  # rows of a key in this table, which share its weight
-        found[slot] = Slot({**_at(above, home), **_at(more, rows)}, owned[rows], weight // times[home])
+        rows, key = np.flatnonzero(which), home[which]
+        times = np.bincount(key, minlength=len(first))  # rows of a key in this table, which share its weight
+        found[slot] = Slot({**_at(above, key), **_at(more, rows)}, owned[rows], weight // times[key])
     return found
 
 

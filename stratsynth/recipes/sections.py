@@ -141,7 +141,7 @@ class BudgetSection:
     epsilon: float
     """Epsilon of the fit."""
     delta: float
-    """Delta of the fit."""
+    """Delta of the fit; 0 is pure epsilon, for fits that spend nothing else."""
     neighbours: str = "add-remove"
     """Notion of neighbour: the pairs of tables that the guarantee compares."""
     ledger: Path | None = None

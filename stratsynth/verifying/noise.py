@@ -56,7 +56,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
     if not wrong and any(charge.kind in KNOWN - {"raw"} for charge in charges):
         notes.checked.append(
             "Each charge pays for its noise: Gaussian noise at rho = D^2 / (2 sigma^2), Laplace noise at epsilon = D / "
-            "scale, a choice at rho = epsilon^2 / 8; D is the sensitivity."
+            "scale, a choice at rho = epsilon^2 / 8, or in pure epsilon at that; D is the sensitivity."
         )
     if not any(charge.kind in {"counts", "total"} for _, charge, _ in wrong):
         _measurements(charges, paths, folder, notes, strict=not strange)
@@ -121,6 +121,8 @@ def _laplace(charge: Charge, moved: float) -> str:
 
 
 def _choice(charge: Charge) -> str:
+    if charge.currency == Currency.PURE:
+        return ""  # its epsilon is its price
     epsilon: Any = charge.details.get("epsilon")
     return _below(charge, epsilon**2 / 8) if _positive(epsilon) else _SILENT
 
