@@ -11,7 +11,7 @@ from stratsynth.schema import Numeric
 from stratsynth.schema import counted_tables as tables
 
 if TYPE_CHECKING:
-    from stratsynth.schema.counted_tables import Bands
+    from stratsynth.schema.bands import Bands
     from stratsynth.schema.linked import ChildCount, LinkedSchema
 
 GRID, MOST = 2**10, 2.0**52

@@ -17,8 +17,8 @@ from stratsynth.schema.columns import Numeric
 from stratsynth.schema.rules import Rule
 
 if TYPE_CHECKING:
+    from stratsynth.schema.bands import Bands
     from stratsynth.schema.columns import Column
-    from stratsynth.schema.counted_tables import Bands
 
 Spans = Mapping[str, tuple[float, float] | None]
 """Smallest and largest number of each level; None for a level without a number."""

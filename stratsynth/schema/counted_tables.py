@@ -1,7 +1,7 @@
 """Schema of the tables that a fit of linked tables counts, side by side, and the bands of their numbers.
 
-`CountedTables` is a schema like any other: columns named `parent.X`, `second.X` and so on, of levels alone. The
-rows of a household weigh at most `WEIGHT` in each table, so that every table of counts, and every score made of one,
+`CountedTables` is a schema like any other: columns named `parent.X`, `second.X` and so on, of levels alone. The rows of
+a household weigh at most the declared weight in each table, so that every table of counts, and every score made of one,
 moves with a household as with one row of that weight.
 """
 
@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from stratsynth.errors import SchemaError
+from stratsynth.schema.bands import Bands
 from stratsynth.schema.columns import Categorical, Numeric
 from stratsynth.schema.consistent import Spans, adds_up, differs, rules_where, spans_between, spans_of, takes
-from stratsynth.schema.linked import MOST_DRAWN, WEIGHT, ChildCount, LinkedSchema
+from stratsynth.schema.linked import MOST_DRAWN, ChildCount, LinkedSchema
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import PUBLIC, Schema, Unit
 from stratsynth.schema.weight import RowWeight
@@ -39,12 +38,8 @@ SHARE, LEFT, ALL = "SHR", "REM", "ALL"
 """Bands of the others' sum and of what is left of it, and whether a person has all that is left."""
 STATE, PREVIOUS, DIFFERENCE = "ST", "PREV", "DIF"
 """State of the household, the number of the person before, and the difference from it."""
-NONE = "none"
-"""Level of a band for a number that is missing or not applicable."""
 FEW = ("0", "1", "2+")
 """Numbers of persons left that a state tells apart."""
-MOST_LEFT, MOST_BANDS = 18, 10
-"""Largest number of bands of what is left of a sum, and of the number of the person before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,25 +52,6 @@ class SharedWeight(Unit):
     max_rows: int = 1
     tables: tuple[str, str]
     """Names of the parent table, whose rows are the units, and of the child table."""
-
-
-@dataclass(frozen=True)
-class Bands:
-    """Bands of a number between ascending ends, and one for no number."""
-
-    ends: tuple[float, ...]
-
-    @cached_property
-    def levels(self) -> tuple[str, ...]:
-        """Names of the bands, by code: below the first end, then from each end on, then NONE."""
-        spelt = [repr(float(end)).removesuffix(".0") for end in self.ends]
-        inner = [f"[{low},{high})" for low, high in pairwise(spelt)]
-        return (f"<{spelt[0]}", *inner, f">={spelt[-1]}", NONE)
-
-    def extent(self, code: int) -> tuple[float, float]:
-        """Return (smallest number, end) of a band, the end excluded; infinite where it is open."""
-        low = -math.inf if code == 0 else float(self.ends[code - 1])
-        return low, math.inf if code == len(self.ends) else float(self.ends[code])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,33 +88,13 @@ def named(slot: str, column: str) -> str:
 
 
 def sum_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of what is left of the sum: as declared, or 0, just above, and ends of the child's bins.
-
-    Of two rows the second has all that is left: bands as fine as its bins keep these.
-    """
-    if linked.sum is None:
-        return None
-    _, total = linked.sum
-    if total.left is not None:
-        return Bands(total.left)
-    column = linked.child.column(total.column)
-    assert isinstance(column, Numeric)  # noqa: S101 - checked by the linked schema
-    least = 1.0 if column.integer else 0.01
-    above = [end for end in column.breaks[1:-1] if end > least]
-    step = max(1, math.ceil(len(above) / (MOST_LEFT - 3)))
-    return Bands((0.0, least, *(float(end) for end in above[step - 1 :: step])))
+    """Return the bands of what is left of the sum; None where nothing is added up."""
+    return None if linked.sum is None or linked.sum[1].left is None else Bands(linked.sum[1].left)
 
 
 def number_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of the number of the person before: of ages, decades."""
-    if linked.difference is None:
-        return None
-    column = linked.child.column(linked.difference)
-    assert isinstance(column, Numeric)  # noqa: S101 - checked by the linked schema
-    step = max(1.0, (column.upper - column.lower) / MOST_BANDS)
-    ends = (column.lower + step * i for i in range(1, MOST_BANDS))
-    rounded = [float(math.ceil(end / 10) * 10) if step >= 5 else float(math.ceil(end)) for end in ends]
-    return Bands(tuple(sorted({end for end in rounded if column.lower < end <= column.upper})))
+    """Return the bands of the number of the row before; None where no column's differences are counted."""
+    return None if linked.difference is None or linked.previous is None else Bands(linked.previous)
 
 
 def difference_bands(linked: LinkedSchema) -> Bands | None:
@@ -192,7 +148,7 @@ def counted_tables(linked: LinkedSchema) -> CountedTables:
     return CountedTables(
         columns,
         unit=SharedWeight(column=linked.key, tables=linked.names),
-        row_weight=RowWeight(WEIGHT, f"share of {linked.key}", mean=1.0),
+        row_weight=RowWeight(linked.weight, f"share of {linked.key}", mean=1.0),
         rules=tuple(_rules(linked, plain)),
         linked=linked,
         origin=stated.origin,

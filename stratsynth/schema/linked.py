@@ -18,7 +18,7 @@ declarations here are public; `stratsynth.data.linked_rows` makes the tables.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from os import PathLike
@@ -31,6 +31,7 @@ from stratsynth.schema.columns import Numeric
 from stratsynth.schema.rules import Condition, Rule
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.text import check_text
+from stratsynth.schema.weight import MOST
 from stratsynth.schema.where import levels_of
 
 if TYPE_CHECKING:
@@ -119,6 +120,10 @@ class LinkedSchema:
     """Numeric column of the child, such as the age, whose differences between persons are counted."""
     differences: tuple[float, ...] = DIFFERENCES
     """Ends between the bands of these differences."""
+    previous: tuple[float, ...] | None = None
+    """Ends between the bands of the number in the row before; by default decades, or ten parts of its range."""
+    weight: int = WEIGHT
+    """Weight of a parent in each counted table, which its rows share; it is in the unit of what is measured."""
     occupied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Levels of one column of the parent whose rows are counted, such as TYPEHUGQ = ["1"]; empty for all."""
     rules: tuple[Rule, ...] = ()
@@ -150,9 +155,11 @@ class LinkedSchema:
         object.__setattr__(self, "rules", tuple(checks.items("rules", self.rules)))
         self._check_names()
         self._check_derived()
+        check_integer("weight", self.weight, 1, MOST, error=SchemaError)
         if self.difference is not None:
             self._numeric("difference", self.difference)
         object.__setattr__(self, "differences", _ends("differences", self.differences))
+        self._settle_bands()
         self._check_occupied()
         self.counted  # noqa: B018 - a schema whose counted tables cannot be made is refused here
 
@@ -254,6 +261,19 @@ class LinkedSchema:
             raise SchemaError(f"derived {self.size}: its top must be at most {self.most}, the most rows that are drawn")
         if sums > 1:
             raise SchemaError("derived: one sum at most is kept up with while the rows of a parent are drawn")
+
+    def _settle_bands(self) -> None:
+        """Fill in the bands that were not declared: a schema's file has all of them, whatever later defaults are."""
+        from stratsynth.schema.bands import bands_before, bands_left
+
+        if self.previous is not None or self.difference is not None:
+            column = self.child.columns.get(self.difference or "")
+            found = bands_before(column) if self.previous is None else _ends("previous", self.previous)
+            object.__setattr__(self, "previous", found)
+        if self.sum is not None and self.sum[1].left is None:
+            name, total = self.sum
+            left = bands_left(self.child.columns[total.column])
+            object.__setattr__(self, "derived", {**self.derived, name: replace(total, left=left)})
 
     def _check_occupied(self) -> None:
         if not isinstance(self.occupied, Mapping) or len(self.occupied) > 1:

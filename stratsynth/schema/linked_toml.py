@@ -66,15 +66,14 @@ def dumped(linked: LinkedSchema) -> str:
         "parent": parent, "order": list(linked.order), "slots": list(SLOTS), "most": linked.most
     }  # fmt: skip
     if linked.difference is not None:
-        below["difference"] = {"column": linked.difference}
-        if linked.differences != DIFFERENCES:
-            below["difference"]["ends"] = list(linked.differences)
+        ends = {"ends": list(linked.differences), "previous": list(linked.previous or ())}
+        below["difference"] = {"column": linked.difference, **ends}
     above |= _columns_of(linked.parent)
     if linked.derived:
         above["derived"] = {name: _keys(each, child) for name, each in linked.derived.items()}
     found: dict[str, Any] = {
         "format": FORMAT,
-        "unit": {"table": parent},
+        "unit": {"table": parent, "weight": linked.weight},
         "tables": {parent: above, child: below | _columns_of(linked.child)},
     }
     if linked.rules:
@@ -87,7 +86,8 @@ def _linked(given: Mapping[str, Any], parent: str, child: str) -> LinkedSchema:
     _known(f"tables.{parent}", above, ("key", "kinds", "derived", *_TABLE), ("key", "columns"))
     _known(f"tables.{child}", below, ("parent", "order", "slots", "most", "difference", *_TABLE), ("order", "columns"))
     unit = _table("unit", given.get("unit", {"table": parent}))
-    if unit != {"table": parent}:
+    _known("unit", unit, ("table", "weight"), ("table",))
+    if unit["table"] != parent:
         raise SchemaError(
             f'unit: linked tables protect a {parent} with all its rows: write unit = {{ table = "{parent}" }}; a '
             f"{child} alone is protected by a schema of that table"
@@ -96,7 +96,7 @@ def _linked(given: Mapping[str, Any], parent: str, child: str) -> LinkedSchema:
         raise SchemaError(f"slots must be {list(SLOTS)}, the one way in which child rows are counted")
     kinds, apart = _table("kinds", above.get("kinds", {})), _table("difference", below.get("difference", {}))
     _known("kinds", kinds, ("column", "occupied"), ("column", "occupied") if kinds else ())
-    _known("difference", apart, ("column", "ends"), ("column",) if apart else ())
+    _known("difference", apart, ("column", "ends", "previous"), ("column",) if apart else ())
     derived = _table("derived", above.get("derived", {}))
     rules = given.get("forbid", [])
     if not isinstance(rules, list):
@@ -112,6 +112,8 @@ def _linked(given: Mapping[str, Any], parent: str, child: str) -> LinkedSchema:
         derived={name: _derived(name, keys, child) for name, keys in derived.items()},
         difference=apart.get("column"),
         differences=apart.get("ends", DIFFERENCES),
+        previous=apart.get("previous"),
+        **({"weight": unit["weight"]} if "weight" in unit else {}),
         occupied={kinds["column"]: kinds["occupied"]} if kinds else {},
         rules=tuple(Rule(**rule) for rule in rules),
         names=(parent, child),

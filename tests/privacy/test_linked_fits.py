@@ -11,6 +11,7 @@ from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import Linked
+from stratsynth.adapters.linked import mechanism
 from stratsynth.data.linked_tables import open_tables
 from stratsynth.driver.lockstep import AnswerSource, run
 from stratsynth.driver.private import PrivateAnswers
@@ -176,3 +177,20 @@ def test_rows_of_either_file_that_change_are_other_data(tmp_path):
         with pytest.raises(ss.StratsynthError, match="other data"):
             fit()
         path.write_bytes(before)
+
+
+def test_an_interrupted_fit_goes_on_without_a_second_charge(tmp_path, monkeypatch):
+    """It ends after the parents' answers are there; an equal fit is given these again, and asks for the rest."""
+    table = open_tables(*files(tmp_path), schema=homes.SCHEMA, declared_size=60, ledger=tmp_path / "homes.ledger")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mechanism, "_part_with", interrupted)  # asked of the parents' fitted model
+    with pytest.raises(KeyboardInterrupt):
+        ss.fit(HOWS["mst independent"], table, BUDGET, seed=0)
+    monkeypatch.undo()
+    release = ss.fit(HOWS["mst independent"], table, BUDGET, seed=0)
+    assert release.certificate["ledger"]["releases"] == 1
+    assert release.certificate["ledger"]["spent_epsilon"] == pytest.approx(2)
+    recompute.check(release.certificate)

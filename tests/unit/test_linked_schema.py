@@ -39,11 +39,21 @@ def test_other_schemas_have_other_hashes():
         replace(homes.SCHEMA, most=8),
         replace(homes.SCHEMA, differences=(0.0, 5.0)),
         replace(homes.SCHEMA, occupied={}),
+        replace(homes.SCHEMA, previous=(18.0, 65.0)),
+        replace(homes.SCHEMA, weight=12),
         replace(homes.SCHEMA, derived={**homes.SCHEMA.derived, "N18": ss.ChildCount(where={"AGEP": "..29"})}),
     ]
     hashes = {each.counted.sha256 for each in (homes.SCHEMA, *others)}
-    assert len(hashes) == 5
+    assert len(hashes) == 7
     assert homes.SCHEMA.counted.of("second").sha256 != homes.SCHEMA.counted.of("others").sha256
+
+
+def test_a_file_says_every_band_so_that_other_defaults_change_no_release():
+    text = homes.SCHEMA.to_toml()
+    assert "previous = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0]" in text
+    assert "left = [0.0, 1.0," in text
+    assert "weight = 60" in text
+    assert replace(homes.SCHEMA, weight=12).counted.row_weight.most == 12
 
 
 def test_a_comparison_is_a_condition_of_a_count():
@@ -113,6 +123,8 @@ def test_no_row_that_there_can_be_breaks_a_rule_of_its_numbers(schema):
         ({"order": ()}, "must not be empty"),
         ({"order": "SERIALNO"}, "is the key"),
         ({"most": 0}, "whole number"),
+        ({"weight": 2_000}, "weight must be"),
+        ({"previous": (30.0, 20.0)}, "ascending"),
         ({"most": 4}, "its top must be at most 4"),
         ({"names": ("home", "home")}, "two different words"),
         ({"names": ("a home", "person")}, "two different words"),
