@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.adapters.linked.roles import ALL, FIRST, SHARE, LinkRoles, SumRole, extent
+from stratsynth.adapters.linked.roles import ALL, FIRST, SHARE, CountRole, LinkRoles, SumRole, extent
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class Amounts:
         `own` are numbers of the first row, which stay where they can; `rest` is the number of other rows. Where no
         numbers fit, each of the two is in its own band and the sum is in another one.
         """
-        if SHARE not in parent:
-            return own, np.zeros(len(own))
+        if SHARE not in parent:  # nothing is known of the others
+            return own, np.full(len(own), np.nan)
         code, ends = parent[SHARE].astype(np.intp), self._summed.ends
         nothing = (rest == 0) | (code > len(ends))
         low, end = (np.where(nothing, 0.0, each[np.minimum(code, len(ends))]) for each in extent(ends))
@@ -104,7 +104,12 @@ class Amounts:
     def take(self, values: Floats, codes: Codes, now: OpenParents, rng: Generator) -> None:
         """Change numbers of the summed column, in place: all that is left, or less than that."""
         real = ~np.isnan(values)
-        everything = real & (codes[ALL] == 1)
+        if ALL in codes:
+            everything = real & (codes[ALL] == 1)
+        else:  # the model says nothing of it, but the last row's bin is that of what is left
+            met = self.roles.meets(CountRole(where=self.roles.condition), codes, len(real)) & bool(self.roles.condition)
+            inside = codes_left(self._column, now.left)[0] == codes[self._summed.of]
+            everything = real & (now.others == 1) & ~met & inside
         values[everything] = now.left[everything]
         low = np.asarray(self._column.extents, np.float64)[
             np.minimum(codes[self._summed.of], len(self._column.extents) - 1), 0
@@ -112,6 +117,14 @@ class Amounts:
         high = now.left - (unit_of(self._column) or LEAST)
         more = real & ~everything & (now.left > 0) & (values > high) & (low <= high)
         values[more] = self.rounded(between(low[more], high[more], unit_of(self._column), rng))
+
+
+def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:
+    """Return an array (2, rows): the code of the bin that holds what is left, -1 for none, and the sign of it."""
+    breaks = np.asarray(column.breaks, np.float64)
+    code = np.clip(np.searchsorted(breaks, left, side="right") - 1, 0, len(column.extents) - 1)
+    inside = (left >= column.lower) & (left <= column.upper)
+    return np.stack([np.where(inside, code, -1), np.sign(np.nan_to_num(left)).astype(np.intp)]).astype(np.intp)
 
 
 def unit_of(column: Numeric) -> float:

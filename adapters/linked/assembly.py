@@ -199,7 +199,7 @@ class Assembly:
         numbers = {name: self._number(name, codes[name], rng) for name in self._exact}
         if self.roles.stepped in numbers and DIFFERENCE in codes:
             self._step(numbers, codes, now, rng)
-        if self.roles.summed is not None and ALL in codes:
+        if self.roles.summed is not None:
             Amounts(self.roles).take(numbers[self.roles.summed.of], codes, now, rng)
         return _Placed(rows, {name: codes[name] for name in self.roles.child.names}, numbers)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.adapters.engine.completing import Allowed
-from stratsynth.adapters.linked.amounts import LEAST, below, unit_of
+from stratsynth.adapters.linked.amounts import LEAST, below, codes_left, unit_of
 from stratsynth.adapters.linked.roles import ALL, DIFFERENCE, FIRST, PREVIOUS, REMAINS, SHARE, bands, extent
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class Limits:
 
     def allowed(self, now: OpenParents, *, relaxed: bool = False) -> Iterator[Allowed]:
         """Yield the allowed codes of each set; if `relaxed`, nothing is asked of what is left of the sum."""
-        for columns, part in self._parts():
+        for _, part in self._parts():
             found = part(now)
-            if relaxed and ALL in columns:
+            if relaxed and part in (self._amounts, self._last, self._rest):
                 found = Allowed(np.zeros_like(found.kinds), np.ones_like(found.cells[:1]))
             yield found
 
@@ -84,6 +84,8 @@ class Limits:
         if self.roles.summed is not None and ALL in self.names:
             yield (ALL, self.roles.summed.of), self._amounts
             yield (ALL, *condition), self._last
+        elif self.roles.summed is not None and self.roles.summed.of in self.names - set(condition):
+            yield (self.roles.summed.of, *condition), self._rest
 
     @property
     def _stepping(self) -> tuple[str, ...]:
@@ -183,6 +185,25 @@ class Limits:
         last = np.stack([met, np.ones_like(met)])
         return Allowed(((now.others == 1) & inside).astype(np.intp), np.stack([np.ones_like(last), last]))
 
+    def _rest(self, now: OpenParents) -> Allowed:
+        """Return the codes of the summed column and the condition where a model knows nothing of what is left.
+
+        The last row that does not meet the condition has a number in the bin of what is left.
+        """
+        assert self.roles.summed is not None  # noqa: S101 - see _parts
+        column = self.roles.number(self.roles.summed.of)
+        code, sign = codes_left(column, now.left)
+        last = (now.others == 1) & (code >= 0)
+        lines, kinds = np.unique(np.where(last, 2 * code + (sign == 0), -1), return_inverse=True)
+        met = self._met(tuple(self.roles.condition)) if self.roles.condition else np.zeros((), dtype=bool)
+        cells = np.ones((len(lines), column.size, *met.shape), dtype=bool)
+        for kind, line in enumerate(lines.tolist()):
+            if line >= 0:
+                own = np.arange(column.size) == line // 2
+                own[len(column.extents) :] = line % 2 == 1  # nothing is left, and no number adds 0
+                cells[kind] = own.reshape(-1, *(1 for _ in met.shape)) | met
+        return Allowed(kinds.ravel().astype(np.intp), cells)
+
 
 def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
     """Return tables of kinds divided by their mean over the kinds of a band, each as often as `counts` says.
@@ -208,14 +229,6 @@ def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
     """Return a number in each interval between a column's bins and the `ends` of bands, and 0."""
     marks = np.unique([*column.breaks, *(end for end in ends if column.lower < end < column.upper), 0.0])
     return np.append((marks[:-1] + marks[1:]) / 2, 0.0)
-
-
-def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:
-    """Return an array (2, rows): the code of the bin that holds what is left, -1 for none, and the sign of it."""
-    breaks = np.asarray(column.breaks, np.float64)
-    code = np.clip(np.searchsorted(breaks, left, side="right") - 1, 0, len(column.extents) - 1)
-    inside = (left >= column.lower) & (left <= column.upper)
-    return np.stack([np.where(inside, code, -1), np.sign(left).astype(np.intp)]).astype(np.intp)
 
 
 def reachable(roles: LinkRoles, stepped: str, before: Floats) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from helpers import two_tables
@@ -148,6 +149,37 @@ def test_a_condition_holds_on_derived_columns_too(roles, models):
 def test_an_impossible_condition_is_an_error(roles, models):
     with pytest.raises(MechanismError, match="condition"):
         Assembly(roles, models).draw(3, np.random.default_rng(0), {"NP": {0}, "HHT": {0}})
+
+
+REST = (("HHT", "AGEP"), ("R_AGEP", "AGEP"), ("AGEP", "MAR"), ("AGEP", "PINCP"), ("SHR", "PINCP"), ("AGEP", "SEX"))
+"""Tables of a model that draws every further person by itself."""
+
+
+def test_persons_drawn_by_themselves_add_up_to_the_household_too(roles, models, homes):
+    counted = two_tables.Counted(roles, *homes, "SERIALNO", "SPORDER")
+    further = pd.concat([counted.frame("second"), counted.frame("others")])
+    rest = two_tables.fitted(roles, further, REST, two_tables.person_rules(roles.child, ""))
+    alone = replace(models, second=None, others=rest)
+    rows, given_up = Assembly(roles, alone).draw(3_000, np.random.default_rng(0))
+    assert (np.minimum(rows.counts["N18"], 5) == rows.parent["N18"]).all()
+    assert (rows.total == np.bincount(rows.owner, np.nan_to_num(rows.numbers["PINCP"]))).all()
+    assert given_up.other_bands < 0.15 * given_up.parents
+    column = roles.number("PINCP")
+    real = ~np.isnan(rows.numbers["PINCP"])
+    low, top = np.array(column.extents)[rows.child["PINCP"][real]].T
+    assert ((low <= rows.numbers["PINCP"][real]) & (rows.numbers["PINCP"][real] <= top)).all()
+
+
+def test_without_the_others_sum_incomes_are_as_they_are_drawn(roles, models, homes):
+    counted = two_tables.Counted(roles, *homes, "SERIALNO", "SPORDER")
+    cliques = [tuple(c for c in clique if c != "SHR") for clique in two_tables.HOUSEHOLD]
+    parent = two_tables.fitted(roles, counted.frame("parent"), cliques)
+    further = pd.concat([counted.frame("second"), counted.frame("others")])
+    others = two_tables.fitted(roles, further, [c for c in REST if "SHR" not in c])
+    rows, _ = Assembly(roles, replace(models, parent=parent, second=None, others=others)).draw(
+        500, np.random.default_rng(0)
+    )
+    assert (rows.total == np.bincount(rows.owner, np.nan_to_num(rows.numbers["PINCP"]))).all()
 
 
 def test_blocks_are_drawn_one_after_another(roles, models):
