@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.accounting.public_budget import PublicBudget
     from stratsynth.certificate import Certificate
     from stratsynth.data.duckdb_source import database
-    from stratsynth.data.linked_tables import open_tables
+    from stratsynth.data.open_linked import open_tables
     from stratsynth.data.table import open_table
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
@@ -66,6 +67,7 @@ _HOME = {
     "Nested": "schema",
     "Numeric": "schema",
     "Prior": "priors",
+    "PublicBudget": "accounting.public_budget",
     "PublishedTable": "priors",
     "Recipe": "recipes.recipe",
     "Release": "release",
@@ -81,7 +83,7 @@ _HOME = {
     "database": "data.duckdb_source",
     "fit": "fitting",
     "open_table": "data.table",
-    "open_tables": "data.linked_tables",
+    "open_tables": "data.open_linked",
     "plan": "planning",
     "synthesize": "synthesizing",
     "verify": "verifying",
@@ -102,6 +104,7 @@ __all__ = [
     "Nested",
     "Numeric",
     "Prior",
+    "PublicBudget",
     "PublishedTable",
     "Recipe",
     "Release",

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from stratsynth.accounting.zcdp import rho_of
-from stratsynth.checks import is_texts, number
+from stratsynth.checks import is_texts, number, one_of
 from stratsynth.errors import Unsupported, UsageError
 
 TRUNCATION_SHARE = 1e-6
 """Share of delta set aside for the samplers' total-variation error. It changes epsilon in the eighth digit."""
 MOST_EPSILON = 25.0
 """Largest epsilon of a budget: above it a guarantee is vacuous, and the samplers' error would exceed its share of
-delta."""
+delta; `PublicBudget` goes further."""
 LEAST_DELTA = 1e-100
 MOST_FIRST = 0.5
 """Largest share of a fit's amount that its first question may cost."""
@@ -75,6 +75,8 @@ OPENED_IN_RHO = (Currency.ZCDP, Currency.SAMPLED)
 class Budget:
     """The (epsilon, delta) that one fit may spend under the declared neighbours. There is no default delta."""
 
+    most: ClassVar[float] = MOST_EPSILON
+    beyond: ClassVar[str] = "; on data declared public PublicBudget takes more"
     epsilon: float
     """Largest change of the log-probability of any event between neighbouring tables, but for delta."""
     delta: float
@@ -94,8 +96,8 @@ class Budget:
     """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
     def __post_init__(self) -> None:
-        """Refuse epsilon not in (0, MOST_EPSILON], delta not 0 nor in [LEAST_DELTA, 1), neighbours, unfit units."""
-        number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
+        """Refuse epsilon not in (0, most], delta not 0 nor in [LEAST_DELTA, 1), neighbours, unfit units."""
+        number("budget: epsilon", self.epsilon, above=0, most=self.most, hint=self.beyond)
         least = LEAST_DELTA if self.delta else 0
         number("budget: delta", self.delta, least=least, below=1, hint="; 1e-9 is usual, and 0 is pure epsilon")
         number("budget: first", self.first, least=0, most=MOST_FIRST, optional=True)
@@ -104,11 +106,8 @@ class Budget:
                 object.__setattr__(self, key, float(getattr(self, key)))
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
             raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
-        try:
-            object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
-        except ValueError:
-            known = " or ".join(repr(str(n)) for n in Neighbours)
-            raise UsageError(f"budget: neighbours must be {known}.") from None
+        one_of("budget: neighbours", self.neighbours, [n.value for n in Neighbours])
+        object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
         if not is_texts(self.public) or (self.public and self.neighbours != Neighbours.ATTRIBUTE):
             raise UsageError("budget: which columns are public is said by the schema, as public = true.")
         object.__setattr__(self, "public", tuple(sorted(self.public)))

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Currency
 from stratsynth.accounting.zcdp import epsilon_of
-from stratsynth.errors import BudgetRefused
+from stratsynth.errors import BudgetRefused, UsageError
 
 
 def total(reserved: Sequence[Allotment], delta: float) -> float:
@@ -32,6 +32,8 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
     """Return total epsilon of `reserved` and `new` at `delta`, infinite if that fails; BudgetRefused beyond `cap`."""
+    if new.promise.epsilon > MOST_EPSILON:
+        raise UsageError(f"epsilon {new.promise.epsilon:g} is for data declared public alone: these are charged.")
     after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         from stratsynth.accounting.standing import refusal

@@ -1,13 +1,8 @@
 """Rows of two linked tables, as the driver counts them: tables in each of which a key weighs what one row may.
 
-Every row of a counted table is a function of its key's own rows alone, in both files. What cannot be read as meant is
-settled in silence by those rows, so that no key decides what happens to another, or how a fit ends:
-
-- A child row is left out if the schema does not admit its values, or if no counted parent row has its key.
-- A parent row is left out, with all its child rows, if the schema does not admit it, if its kind is not counted, if
-  another row of the file has its key, or if no child row is left.
-- Child rows are ordered by the declared columns, and equal ones by all their codes and numbers: what is still equal is
-  alike in all that is counted. The order of the files is never used.
+Every counted row is a function of its key's own rows, in both files. What cannot be read as meant is settled by these
+in silence: rows that the schema does not admit, child rows without a counted parent, keys of several parent rows or of
+no child row are left out; child rows are ordered by the declared columns, equal ones by all their codes and numbers.
 """
 
 from __future__ import annotations

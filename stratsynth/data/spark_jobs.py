@@ -6,20 +6,18 @@ is counted twice. Error messages are fixed sentences: Java's may hold values.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.data.spark_progress import watched
+from stratsynth.data.spark_progress import quiet, watched
 from stratsynth.data.spark_tasks import ANSWER, NOT_HERE, OTHER_VERSION, SUMS, VERSION
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.progress import phase
@@ -73,14 +71,6 @@ def refuse_connect(held: Any) -> Any:
             "session with a master and without SPARK_REMOTE; or give df.toPandas() where rows fit into memory."
         )
     return held
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress PySpark's warning about versions of pandas, which is not used here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        yield
 
 
 def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:

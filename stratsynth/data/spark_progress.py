@@ -1,9 +1,10 @@
-"""The progress of a job of Spark, for a bar."""
+"""The progress of a job of Spark, for a bar, and warnings of PySpark that say nothing here."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,3 +34,11 @@ def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
     finally:
         over.set()
         looking.join()
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress PySpark's warning about versions of pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield

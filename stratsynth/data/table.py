@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.ledger import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
-from stratsynth.checks import check_account, check_integer, flag, path, quoted_value
+from stratsynth.checks import check_account, check_integer, path, quoted_value
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -106,6 +106,7 @@ def open_table(
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.same_rows import marks_of
     from stratsynth.data.sources import open_source
+    from stratsynth.inputs import check_ledger
     from stratsynth.schema.encoding import check_source
 
     check_integer("declared_size", declared_size, 1, 2**53, optional=True)
@@ -129,15 +130,6 @@ def open_table(
         return PrivateTable(rows, known, declared_size, UnchargedLedger(), public, source)
     kept = ledger_of(source, rows, registry, contents, ledger, ledger_epsilon, account, new_account)
     return PrivateTable(rows, known, declared_size, kept, public, source)
-
-
-def check_ledger(ledger: object, cap: float | None, account: str | None, *, public: bool) -> None:
-    """Refuse a ledger or its cap of public data, and the name of an account without a ledger."""
-    flag("public", public)
-    if account is not None and ledger is None:
-        raise UsageError(f"account {account!r} needs a ledger, the file that keeps it.")
-    if public and (ledger is not None or cap is not None):
-        raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
 
 
 def ledger_of(

@@ -139,7 +139,7 @@ class BudgetSection:
     """[budget]: the price of the fit, and its ledger."""
 
     epsilon: float
-    """Epsilon of the fit."""
+    """Epsilon of the fit, at most 25; any number or `inf` for data declared public."""
     delta: float
     """Delta of the fit; 0 is pure epsilon, for fits that spend nothing else."""
     neighbours: str = "add-remove"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import MOST_EPSILON, PRICED, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import FIRST, Charge, Spending
 from stratsynth.accounting.prices import Worst
+from stratsynth.accounting.public_budget import MOST_PUBLIC_EPSILON, PublicBudget
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number
 from stratsynth.errors import UsageError
@@ -74,8 +75,9 @@ def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) 
 
 def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
     guarantee, unit = certificate.guarantee, certificate.unit
-    if not guarantee.epsilon <= MOST_EPSILON:
-        raise ValueError(f"its epsilon is not above 0 and at most {MOST_EPSILON:g}")
+    most = MOST_EPSILON if certificate.private else MOST_PUBLIC_EPSILON
+    if not guarantee.epsilon <= most:
+        raise ValueError(f"its epsilon is not above 0 and at most {most:g}")
     currency = Currency(guarantee.currency)
     delta, cut = guarantee.delta, guarantee.truncation_delta
     if currency == Currency.PURE:  # pure epsilon uses nothing of the delta that was offered
@@ -88,7 +90,8 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
     public = certificate.public_columns
     if (certificate.neighbours == Neighbours.ATTRIBUTE) != bool(public):
         raise ValueError("its public columns do not go with its neighbours")
-    budget = Budget(guarantee.epsilon, delta, Neighbours(certificate.neighbours), unit, rows, public)
+    kind = Budget if guarantee.epsilon <= MOST_EPSILON else PublicBudget
+    budget = kind(guarantee.epsilon, delta, Neighbours(certificate.neighbours), unit, rows, public)
     amount = guarantee.reserved if guarantee.reserved is not None else getattr(guarantee, currency.unit)
     if amount is None or not 0 < amount < math.inf:
         raise ValueError(f"its {currency.unit} is no positive number")

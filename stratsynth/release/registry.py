@@ -231,12 +231,13 @@ def _mechanisms(certificate: Certificate) -> str:
         "counts": "discrete Gaussian noise on contingency tables",
         "choose": "the exponential mechanism",
         "total": f"discrete {'Laplace' if pure else 'Gaussian'} noise on clipped sums on an integer grid",
+        "minimiser": "discrete Gaussian noise on the minimiser of a sum of losses, rounded to a grid",
         "raw": "third-party code whose claims nobody checked",
     }
     software = ", ".join(f"{name} {version}" for name, version in certificate.software.to_dict().items())
     unverified = f" Unverified: {listed(certificate.unverified)}." if certificate.unverified else ""
     own = "Noise is integers added to integers, never floating point, from the operating system's randomness. "
-    own = own if kinds <= {"counts", "choose", "total"} else ""
+    own = own if kinds <= {"counts", "choose", "total", "minimiser"} else ""
     asked = listed([used.get(kind, kind) for kind in sorted(kinds)]) or "nothing was asked"
     return f"{certificate.mechanism.name}: {asked}. {own}Timing is not protected. {software}.{unverified}"
 

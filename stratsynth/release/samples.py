@@ -1,7 +1,8 @@
 """Several synthetic tables whose differences carry the noise's uncertainty: models of redrawn measurements.
 
 Offered for mechanisms whose measured tables are known in advance and that were checked for coverage, as their class
-declares (`samples_hold`), alone or in strata: `independent` and `fixed` by `scripts/bench answers --only samples`.
+declares (`samples_hold`), alone or in strata: `fixed` by `scripts/bench answers --only samples`; `independent` by
+shares of one column, which hold where noise is small against a share, and less often where it is as large.
 Where public shares conditioned one model of all records, that model is fitted again; the spread is tested against that
 of other fits, and coverage was not measured. Where tables were chosen by noisy answers, other noise would have chosen
 others, which tables drawn from one choice do not show.
@@ -101,7 +102,7 @@ def _again(
     """
     if not tables:
         return [model] * times
-    return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
+    return model.redrawn(tables, _rows(tables), times, rng)
 
 
 def _together(
@@ -115,9 +116,7 @@ def _together(
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")
-    return kinds.pop().redrawn_mixed(
-        model, [(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng
-    )
+    return kinds.pop().redrawn_mixed(model, tables, _rows(tables), times, rng)
 
 
 def _rows(tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]]) -> float:

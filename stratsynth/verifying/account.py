@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stratsynth.accounting.budget import MOST_EPSILON
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import joined
@@ -129,7 +130,7 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
     t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
     kept = stated.budget.truncation_delta
-    found = (1 + math.exp(stated.budget.epsilon)) * min(distances)
+    found = (1 + math.exp(min(stated.budget.epsilon, MOST_EPSILON))) * min(distances)
     if found > kept * (1 + TOLERANCE):
         notes.findings.append(
             f"The cut-off tails of the noise take {found:.3g} of delta; {kept:.3g} was kept for them."

@@ -22,7 +22,7 @@ from stratsynth.verifying.verdict import Notes
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
 
-KNOWN = {"counts", "choose", "total", "raw", FIRST}
+KNOWN = {"counts", "choose", "total", "minimiser", "raw", FIRST}
 """Kinds of questions whose price follows from the charge."""
 Kind = tuple[str, float]
 """Stratum's label, and standard deviation of the noise of a table or sum in it."""
@@ -84,7 +84,7 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
         return _usable(charge, moved, rows * stated.weight)
     if charge.currency == Currency.SAMPLED:
         return "" if charge.amount == 1 else "a step on samples counts as one"
-    if charge.kind == "total":
+    if charge.kind in {"total", "minimiser"}:
         return _gaussian(charge, moved) if charge.currency == Currency.ZCDP else _laplace(charge, moved)
     return ""
 

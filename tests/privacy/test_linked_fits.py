@@ -12,7 +12,7 @@ from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import Linked
 from stratsynth.adapters.linked import mechanism
-from stratsynth.data.linked_tables import open_tables
+from stratsynth.data.open_linked import open_tables
 from stratsynth.driver.lockstep import AnswerSource, run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import UsageError

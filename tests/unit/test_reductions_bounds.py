@@ -89,6 +89,10 @@ def test_counts_of_a_game_are_those_of_counting():
     assert game.outcome(weights) == pytest.approx((game.errors.mean(), np.abs(game.gaps.mean(axis=0)).max()))
 
 
+def test_its_candidates_are_those_of_the_mechanism():
+    assert np.array_equal(learner.candidates(), thresholds(learner.CANDIDATES))
+
+
 def test_without_noise_the_learner_comes_near_the_bound_and_with_it_pays_in_error():
     game = learner.Game.of(learner.people(4_000, np.random.default_rng(1)), thresholds(40))
     free = game.outcome(learner.learned(game, 400, math.inf, np.random.default_rng(0)))

@@ -21,7 +21,6 @@ import pandas as pd
 
 import stratsynth as ss
 from stratsynth.accounting.zcdp import rho_of
-from stratsynth.adapters.reductions.oracles import thresholds
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:
@@ -126,11 +125,18 @@ def people(rows: int, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"G": group, "X": np.clip(x, -1, 1), "D": np.where(yes, "yes", "no")})
 
 
+def candidates() -> Floats:
+    """Return the classifiers of `candidates = "thresholds"`, a row each: x > t or x < t, t even."""
+    cuts = np.linspace(-1, 1, CANDIDATES // 2)
+    above = np.column_stack([-cuts, np.ones_like(cuts)])
+    return np.vstack([above, -above])
+
+
 def compared(
     rows: Sequence[int], steps: Sequence[int], epsilon: float, runs: int, rng: np.random.Generator
 ) -> pd.DataFrame:
     """Return mean error and violation on the rows fitted to, of both ways and without privacy."""
-    thetas, found = thresholds(CANDIDATES), []
+    thetas, found = candidates(), []
     for number in rows:
         frames = [people(number, rng) for _ in range(runs)]
         games = [Game.of(frame, thetas) for frame in frames]
