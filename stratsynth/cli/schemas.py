@@ -52,6 +52,10 @@ def schema_check(
     as_json: AsJson = False,
     table: TableName = None,
     query: Select = None,
+    child: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Of two linked tables: the child's file, where DATA is the parent's."),
+    ] = None,
 ) -> None:
     """INTERNAL: count and name the values that a schema does not know, and everything else that a fit leaves out.
 
@@ -60,6 +64,9 @@ def schema_check(
     the schema does not know, or break a rule. If a column of the schema is absent, it shows the header instead and
     exits with 2.
     """
+    if child is not None:
+        echo_linked(data, child, schema, as_json=as_json)
+        return
     found = check_schema(data, schema, table, query)
     if as_json:
         print_json(found)
@@ -68,6 +75,23 @@ def schema_check(
     if "absent" in found:
         raise typer.Exit(2)
     if not found["ok"]:
+        raise typer.Exit(1)
+
+
+def echo_linked(parent: Path, child: Path, schema: Path, *, as_json: bool) -> None:
+    """INTERNAL: print how two linked files fit their schema; exit code 1 if more than 1 % of the rows would be lost."""
+    from stratsynth.data.linked_check import check_linked
+    from stratsynth.data.sources import open_source
+    from stratsynth.schema.linked import LinkedSchema
+
+    linked = LinkedSchema.load(schema)
+    found = check_linked(linked, open_source(parent), open_source(child))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        stamp = "Computed from the data without a charge; not for publication."
+        echo(render(Page("", lead=found.lines, internal=stamp)))
+    if not found.ok:
         raise typer.Exit(1)
 
 

@@ -127,6 +127,7 @@ def sample_release(
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
     from stratsynth.fitting.refusals import check_groups
+    from stratsynth.models.base import Returns
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
     from stratsynth.release.page.words import rules_line
@@ -144,6 +145,12 @@ def sample_release(
         raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
+    if release.model.returns == Returns.TABLES:
+        if condition or columns or by_group is not None or like is not None or groups != "declared":
+            raise UsageError(
+                "this release draws two linked tables: give their number of parents, -n, and --seed alone."
+            )
+        return _sample_linked(release, rows or 0, seed, out), ""
     release = release.by_measured_sizes() if groups == "measured" else release
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
     with warnings.catch_warnings(record=True) as said:
@@ -163,6 +170,20 @@ def sample_release(
         write_table(table if like is None else _in_the_coding(table, release.model.schema, like), out)
     counted = release.model.schema.rules and not is_folder(out)  # a folder may have been begun by another run
     return number, f"\nRules: {rules_line(moved.to_dict())}" if counted else ""
+
+
+def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> int:
+    """Write `rows` parents of a release, and their child rows, as two Parquet files into the new folder `out`."""
+    from stratsynth.data.writing import write_table
+    from stratsynth.files.atomic import new_folder
+    from stratsynth.release.folder import check_new
+    from stratsynth.release.linked_draw import linked_draw
+
+    target, tables = check_new(out, "Name another with -o"), linked_draw(release, rows, seed)
+    with new_folder(target) as parts:
+        for name, table in tables.items():
+            write_table(table, parts / f"{name}.parquet")
+    return rows
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:

@@ -207,6 +207,15 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     @property
+    def takes_linked(self) -> bool:
+        """True if it fits two linked tables, and nothing else; False by default."""
+        return False
+
+    def planned_tables(self, public: Public, allot: Allotment) -> Mapping[str, float]:
+        """Return, by counted table of two linked tables, the number of parents that a plan takes for it; {} for one."""
+        return {}
+
+    @property
     def takes_known(self) -> bool:
         """True if it takes `Public.known` for exact and asks nothing of it; if False, `weights` are refused."""
         return False

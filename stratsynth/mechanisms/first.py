@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.questions import Usable
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ MOST_RECORDS = 1e10
 
 OFF = "switched off: [budget] first = 0"
 ONE_WEIGHT = "every record has one weight above 1, so a declared size may be of records or of weights"
+
+LINKED = "two linked tables are counted by the parent's weight, and it would count records"
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[
 
     The reason is empty if there is one; public facts, such as weights of rows, decide.
     """
+    if isinstance(public.schema, CountedTables):
+        return budget.plain, LINKED
     share = SHARE if budget.first is None else budget.first
     weight = public.schema.row_weight
     if not share or (weight.column is None and weight != ONE):

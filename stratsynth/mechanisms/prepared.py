@@ -31,6 +31,7 @@ from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, stated
 from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.feasible import check_rules
 from stratsynth.weights import Weights
 
@@ -169,6 +170,7 @@ def prepare(
         raise UsageError(
             f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {quoted_value(schema)}."
         )
+    check_linked(mechanism, schema)
     check_budget(budget)
     check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     check_rules(schema)
@@ -218,6 +220,21 @@ def prepare(
     allot = allot if declared is None else mechanism.price(public, budget)
     how = with_sums(mechanism, public, allot)
     return Prepared(how, public, budget, allot, declared, lists, bands, found, first)
+
+
+def check_linked(mechanism: Mechanism[Any], schema: Schema) -> None:
+    """Raise Unsupported for two linked tables and a mechanism for one table, or the reverse."""
+    linked = isinstance(schema, CountedTables)
+    if linked and not mechanism.takes_linked:
+        raise Unsupported(
+            f"{mechanism.title} fits one table, and these are two linked ones: take the mechanism linked, which fits "
+            "both by aim or mst."
+        )
+    if mechanism.takes_linked and not linked:
+        raise Unsupported(
+            f"{mechanism.title} fits two linked tables, and this is one: open both by open_tables(parent, child, "
+            "schema=...), or take another mechanism."
+        )
 
 
 def check_budget(budget: object) -> None:

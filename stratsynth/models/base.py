@@ -7,7 +7,7 @@ that a model does not support is refused, and the refusal names those it support
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -42,12 +42,14 @@ class Returns(StrEnum):
     ROWS = "rows"
     ESTIMATES = "estimates"
     PREDICTIONS = "predictions"
+    TABLES = "tables"
 
 
 _GIVES = {
     Returns.ROWS: ("draws rows", "draws no rows", "`sample`"),
     Returns.ESTIMATES: ("holds estimates", "holds no estimates", "`estimates()`, estimates.parquet"),
     Returns.PREDICTIONS: ("predicts", "does not predict", "`predict`"),
+    Returns.TABLES: ("draws two linked tables", "draws no linked tables", "`sample_tables`"),
 }
 """Product -> phrases of a refusal: that a release has it, that it has not, and how to get it."""
 
@@ -135,6 +137,15 @@ class Model(ABC):
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return a frame of means with intervals of probability `level`; by default raise a UsageError."""
         raise self._refused(Returns.ESTIMATES)
+
+    def linked_tables(
+        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
+    ) -> Mapping[str, pa.Table]:
+        """Draw n parents and their child rows; return both tables by name, parents first; by default a UsageError.
+
+        What drawing had to give up is noted in `counted`, as JSON values.
+        """
+        raise self._refused(Returns.TABLES)
 
     def predictor(self) -> Predictor:
         """Return this model if it predicts; by default raise a UsageError with the release's use."""

@@ -20,8 +20,10 @@ from stratsynth.data.lost import absent_words, broken_lines, grave_rules, part
 from stratsynth.errors import SchemaError, StratsynthError, UsageError
 from stratsynth.recipes.outlook import planned
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.schema.counted_tables import CountedTables
 
 if TYPE_CHECKING:
+    from stratsynth.data.linked_check import LinkedCheck
     from stratsynth.report.page import Page
 
 STAMP = "computed from the data without a charge; not for publication."
@@ -107,11 +109,14 @@ class _Checks:
 
     recipe: Recipe
     rows: Check | None = None
+    linked: LinkedCheck | None = None
+    """Check of two linked tables, in place of `rows`."""
     failed: set[str] = field(default_factory=set)
     """Names of checks that failed."""
 
     def run(self) -> Iterator[Outcome]:
         """Yield the outcome of each check; one that needs another which failed is skipped."""
+        linked = ("values", "rules", "weights of rows", "shares and prior", "same rows", "code lists")
         checks: tuple[tuple[str, Callable[[], tuple[str, str]], tuple[str, ...]], ...] = (
             ("schema", self._schema, ()),
             ("data", self._data, ("schema",)),
@@ -127,6 +132,8 @@ class _Checks:
             ("places", self._places, ()),
         )
         for name, one, needed in checks:
+            if self.recipe.data.linked and name in linked:
+                continue
             if lacking := [other for other in needed if other in self.failed]:
                 yield Outcome(name, SKIPPED, f"needs {', '.join(lacking)}")
                 self.failed.add(name)
@@ -149,12 +156,24 @@ class _Checks:
     def _data(self) -> tuple[str, str]:
         from stratsynth.data.sources import open_source
 
+        if self.recipe.data.linked:
+            self.linked = self._check_linked()
+            return OK if self.linked.ok else FAILS, " ".join(self.linked.lines)
         source = open_source(self.recipe.data.rows)
         self.rows = check_rows(self.recipe.schema(), source)
         if self.rows.absent:
             said = " ".join(absent_words(self.rows.absent, self.rows.header))
             return FAILS, f"Not in the data, or more than once: {', '.join(self.rows.absent)}. {said}".rstrip()
         return OK, f"{self.recipe.data.name}: {self.rows.rows:,} records"
+
+    def _check_linked(self) -> LinkedCheck:
+        from stratsynth.data.linked_check import check_linked
+        from stratsynth.data.sources import open_source
+
+        schema, data = self.recipe.schema(), self.recipe.data
+        self.recipe.table()  # refuses headers that lack a column
+        assert isinstance(schema, CountedTables)  # noqa: S101 - refused otherwise
+        return check_linked(schema.linked, open_source(data.parent), open_source(data.child))
 
     def _values(self) -> tuple[str, str]:
         rows = self._checked()
@@ -185,9 +204,14 @@ class _Checks:
         return NOTE if weight.cut or weight.nothing else OK, f"{cut}; {none}."
 
     def _size(self) -> tuple[str, str]:
-        rows, declared = self._checked(), self.recipe.data.declared_size
+        declared = self.recipe.data.declared_size
         if declared is None:
             return NOTE, "none is declared: there is no plan, and nothing to compare with what is measured"
+        if self.linked is not None:
+            near = abs(declared - self.linked.counted) <= NEAR * self.linked.counted
+            said = f"{declared:,} declared; there are {self.linked.counted:,} with a {self.linked.names[1]}"
+            return (OK, said) if near else (FAILS, f"{said}. Declare a published figure, and not this one.")
+        rows = self._checked()
         people = rows.rows if rows.weight is None else rows.weight.total + rows.weight.people_cut
         what = "records" if rows.weight is None else "people, as the weights count them"
         if abs(declared - people) <= NEAR * people:

@@ -40,6 +40,7 @@ from stratsynth.recipes.sections import (
 )
 from stratsynth.release.controls import read_benchmark
 from stratsynth.schema import Schema
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Weighted, makes_strata, stratify
 from stratsynth.weights.sources import read_weights
@@ -155,6 +156,8 @@ class Recipe:
         `new_account` is the reason for another ledger than the one that the data have; None if it goes on.
         """
         schema = self.schema()
+        if self.data.linked:
+            return self._linked_tables(schema, new_account)
         return open_table(
             self.data.rows,
             schema=schema,
@@ -165,6 +168,23 @@ class Recipe:
             declared_size=self.data.declared_size,
             public=self.data.public,
             engine=self.data.engine,
+        )
+
+    def _linked_tables(self, schema: Schema, new_account: str | None) -> PrivateTable:
+        from stratsynth.data.open_linked import open_tables
+
+        if not isinstance(schema, CountedTables):
+            raise RecipeError("[data] parent and child need a schema of two linked tables, stratsynth-schema/2.")
+        return open_tables(
+            self.data.parent,
+            self.data.child,
+            schema=schema.linked,
+            declared_size=self.data.declared_size,
+            ledger=self.spend.ledger,
+            ledger_epsilon=self.spend.ledger_epsilon,
+            account=self.spend.account,
+            new_account=new_account,
+            public=self.data.public,
         )
 
     def schema(self) -> Schema:
@@ -270,7 +290,8 @@ class Recipe:
     def rows(self) -> int:
         """Number of synthetic rows to write; RecipeError if it is missing or below 0."""
         # a total of weights is no number of rows; the schema is read only where that matters
-        if self.release.rows is None and (weight := self.schema().row_weight.column) is not None:
+        weight = None if self.data.linked else self.schema().row_weight.column
+        if self.release.rows is None and weight is not None:
             raise RecipeError(
                 f"[release] rows is missing: rows count as {weight} says, so declared_size is of people; how many rows "
                 "to write?"
@@ -286,7 +307,7 @@ class Recipe:
         """Return the number of rows in the release, None if it has none; Unsupported for too many for the memory."""
         from stratsynth.release.sampling import check_rows
 
-        if self.how().returns != Returns.ROWS:
+        if self.how().returns not in (Returns.ROWS, Returns.TABLES):
             return None
         check_rows(self.rows, self.schema())
         return self.rows

@@ -1,4 +1,4 @@
-"""Catalogue of the columns of the person records: read from the tables beside this file, one entry per meaning."""
+"""Catalogue of the columns of person and household records, from the tables beside this file: one entry a meaning."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Entry:
     """Arguments of a numeric column; None for other columns."""
     codes: str = ""
     """Name of the column's code list; empty if it has none."""
+    records: str = "persons"
+    """Records that have the column: "persons" or "households"."""
     refused: str = ""
     """Reason that it cannot be a column of a release, and what to do instead; empty if it can."""
 
@@ -101,7 +103,8 @@ def check_year(year: int) -> int:
 @cache
 def entries() -> tuple[Entry, ...]:
     """Return every entry of the catalogue, one for each meaning of a column, in the order of schemas."""
-    return tuple(_entry(each) for each in _read("columns.toml")["column"])
+    households = [{**each, "records": "households"} for each in _read("households.toml")["column"]]
+    return tuple(_entry(each) for each in (*_read("columns.toml")["column"], *households))
 
 
 def entry(name: str, year: int) -> Entry:

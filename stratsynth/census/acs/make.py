@@ -161,7 +161,9 @@ def make(
     kept, unchecked = rules_of(plain)
     if unchecked:
         notes.append(f"{unchecked} of {len(kept)} rules follow from the dictionary and were counted on no file.")
-    head = f"Person records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
+    persons = {each.records for each in entries() if each.name in names} != {"households"}
+    whose = "Person" if persons else "Household"
+    head = f"{whose} records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
     counting = ONE
     if not (weight is None and weight_mean is None and weight_from is None):
         facts = None if weight_from is None else weight_facts(weight_from, year)
