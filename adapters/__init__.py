@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from stratsynth.adapters.linked.mechanism import Linked
     from stratsynth.adapters.means import ClippedMean, CoinPress
     from stratsynth.adapters.mst import MST
+    from stratsynth.adapters.output_perturbation import OutputPerturbation
     from stratsynth.adapters.pooled import Pooled
-    from stratsynth.adapters.predictors import GroupRegression
+    from stratsynth.adapters.predictors import AdaSSP, GroupRegression
     from stratsynth.adapters.reductions import Reductions
 
 _HOME = {
     "AIM": "aim",
+    "AdaSSP": "predictors",
     "GEM": "gem",
     "MST": "mst",
     "ClippedMean": "means",
@@ -36,6 +38,7 @@ _HOME = {
     "GroupRegression": "predictors",
     "Independent": "independent",
     "Linked": "linked.mechanism",
+    "OutputPerturbation": "output_perturbation",
     "Pooled": "pooled",
     "Reductions": "reductions",
 }
@@ -44,6 +47,7 @@ __all__ = [
     "AIM",
     "GEM",
     "MST",
+    "AdaSSP",
     "ClippedMean",
     "CoinPress",
     "DPFermi",
@@ -53,6 +57,7 @@ __all__ = [
     "GroupRegression",
     "Independent",
     "Linked",
+    "OutputPerturbation",
     "Pooled",
     "Reductions",
 ]

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, MeasuredTable
 from stratsynth.adapters.engine.solve import MOST_CELLS
+from stratsynth.adapters.shared.few import only_columns
 from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.known import within_size
 from stratsynth.adapters.shared.learner import Learner, Poolable
@@ -123,6 +124,7 @@ class AIM(Poolable[Graphical]):
         first = self._first(public, allot.rho)
         if public.asked:
             learner.tables.extend(map(MeasuredTable.of, (yield from counts(public.asked, rho=first))))
+        own.denoise = only_columns(public, allot.rho)
         if first < allot.rho:
             people = learner.total if public.size is None else float(public.size)
             yield from learner.fit()
@@ -175,6 +177,8 @@ class AIM(Poolable[Graphical]):
         schema, every = public.schema, self.candidate_weights(public)
         if public.size is None or not schema.names:
             return every
+        if only_columns(public, rho):
+            return {}
         price = rho * (1 - FIRST) / self._rounds(public, public.size, rho)
         sigma = table_sigma(MEASURE * price, schema, public.neighbours)
         # columns are measured before the first round, so they start none

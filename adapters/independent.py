@@ -1,7 +1,7 @@
 """Independent columns: noisy one-way marginals and nothing else. The example of a whole adapter.
 
-Every column is counted once, with an equal share of the budget; rows are drawn column by column. Each column's
-distribution is preserved, dependence between columns is not.
+Every column is counted once, with an equal share of the budget; counts of columns with much noise are replaced by their
+posterior means. Rows are drawn column by column. Each column's distribution is preserved, dependence is not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stratsynth.adapters.shared.denoised import denoised, projected
 from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.tilted import tilted_to
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
     from stratsynth.models import Mixture
+    from stratsynth.models.base import MeasuredCounts
     from stratsynth.schema import Schema
 
 
@@ -53,7 +55,8 @@ class Independent(Mechanism[TableModel]):
         Of a prior, rows reweighted.
         """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
-        own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
+        total = records(tables, public.size)
+        own = Product.of(public.schema, columns_by(public, tables, total), total)
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
@@ -77,16 +80,16 @@ class Product(TableModel):
     probabilities: Mapping[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
-        """Return the model in a schema of one-column noisy `tables`: negative counts become 0.
+    def of(cls, schema: Schema, tables: Sequence[NoisyTable], total: float | None = None) -> Product:
+        """Return the model in a schema of one-column noisy `tables` of `total` records, without noise where it is much.
 
-        Without a positive count the distribution is uniform.
+        Without a total it is estimated from the tables.
         """
+        total = records(tables, None) if total is None else total
         probabilities = {}
         for table in tables:
-            weight = np.maximum(table.values, 0).astype(np.float64)
-            total = weight.sum()
-            probabilities[table.clique[0]] = weight / total if total > 0 else np.full(weight.size, 1 / weight.size)
+            counts = denoised(table, total)
+            probabilities[table.clique[0]] = counts / counts.sum()
         return cls(schema, probabilities)
 
     def mass(self, where: Where) -> float:
@@ -124,31 +127,32 @@ class Product(TableModel):
             found[name] = some / some.sum() if some.sum() > 0 else np.full(some.size, 1 / some.size)
         return Product(schema, found)
 
-    def redrawn(
-        self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
-    ) -> Sequence[Product]:
-        """Return a list of `times` models, each fitted to this one's tables of `rows` records plus noise by `rng`.
+    def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Product]:
+        """Return a list of `times` models of `rows` records, each from noisy counts in `tables` plus noise by `rng`.
 
-        `tables` are (columns, sigma), of which sigma is the noise's scale.
+        `tables` are (columns, noisy counts, sigma), of which sigma is the noise's scale. Neither is denoised: posterior
+        means are nearer to the true counts than their noise is wide, but to one side.
         """
-
-        def noisy(name: str, sigma: float) -> NoisyTable:
-            counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
-            return NoisyTable((name,), np.rint(counted).astype(np.int64), sigma)
-
-        return [Product.of(self.schema, [noisy(clique[0], sigma) for clique, sigma in tables]) for _ in range(times)]
+        total, found = max(rows, 1.0), []
+        for _ in range(times):
+            probabilities = dict(self.probabilities)
+            for (name,), values, sigma in tables:
+                counts = projected(projected(values, total) + rng.normal(0, sigma, values.shape), total)
+                probabilities[name] = counts / counts.sum()
+            found.append(Product(self.schema, probabilities))
+        return found
 
     @classmethod
     def redrawn_mixed(
-        cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
+        cls, mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return a list of `times` mixtures, each fitted to everybody's tables of `rows` records plus noise by `rng`.
+        """Return a list of `times` mixtures, each from everybody's noisy counts in `tables` plus noise by `rng`.
 
-        They are as `mixture`; `tables` are (columns, sigma). Groups share every other column's distribution, redrawn
-        once for all.
+        They are as `mixture`; `tables` are (columns, noisy counts, sigma) of `rows` records. Groups share every other
+        column's distribution, redrawn once for all.
         """
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
-        varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
+        varies = [table for table in tables if table[0][0] in first.schema.names]
         return [
             replace(mixture, parts={group: replace(again, schema=part.schema) for group, part in mixture.parts.items()})
             for again in first.redrawn(varies, rows, times, rng)

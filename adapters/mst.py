@@ -1,12 +1,17 @@
 """MST: the pairs that matter most, as a tree (McKenna, Miklau and Sheldon 2021).
 
-A third of the budget measures every column. A third chooses, step by step, the pair whose table is farthest
-from what independent columns would give, among the pairs that join parts not yet joined: a maximum spanning
-tree by the exponential mechanism. A third measures the chosen pairs. The tree is then fitted to all tables.
+A part of the budget measures every column. A small part chooses, step by step, the pair whose table is farthest from
+what independent columns would give, among the pairs that join parts not yet joined: a maximum spanning tree by the
+exponential mechanism. The rest measures the chosen pairs. The tree is then fitted to all tables, with a pull towards
+independent columns.
 
-Every stratum asks the same number of questions of the same shape, whatever its rows: levels are never merged.
-Instead, the cells of a pair that lie in a level too rare to be told from noise are not fitted to their noise:
-there the pair keeps the two columns' own distributions.
+Questions follow from public facts and from the choices: levels are never merged. Instead, the cells of a pair that
+lie in a level too rare to be told from noise are not fitted to their noise: there the pair keeps the two columns' own
+distributions.
+
+Differences from the paper, which has a third for each of the three steps: choosing is right as often with a tenth;
+columns whose noise is large are fitted by their posterior means; where pairs would be noise, all of the budget
+measures columns (`stratsynth.adapters.shared.few`). `scripts/bench small` prints the effect of each.
 """
 
 from __future__ import annotations
@@ -21,8 +26,11 @@ import numpy as np
 
 from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Problem
+from stratsynth.adapters.engine.product import product
 from stratsynth.adapters.engine.solve import MOST_CELLS, MeasuredTable, engine
 from stratsynth.adapters.engine.zeros import forbidden, held_together
+from stratsynth.adapters.shared.denoised import denoised
+from stratsynth.adapters.shared.few import PAIRS, only_columns
 from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.known import columns_by, records, undisputed, within_size
 from stratsynth.adapters.shared.learner import Learner, Poolable
@@ -57,6 +65,8 @@ if TYPE_CHECKING:
 
 REMEDY = "leave columns out, use fewer bins, or take the mechanism independent, which counts no pairs."
 """Words on tables that are too wide."""
+COLUMNS, CHOICES = 0.45, 0.1
+"""Shares of the budget that measure columns and choose pairs; the pairs get `PAIRS`."""
 MOST_KNOWN = 2**18
 """Largest number of cells that public tables may give the model; of many tables, the first ones are taken."""
 
@@ -77,9 +87,8 @@ class MST(Poolable[Graphical]):
     engine: Literal["numpy", "mbi"] = at("numpy")
     """Solver of the fit: stratsynth's (`numpy`), or Private-PGM (`mbi`), whose results are equal within the noise and
     which compiles each model first."""
-    prior: float = at(1.0, least=0, most=1e6)
-    """Weight of the fit's prior, the uniform distribution, in records: little against many records, much against
-    noise."""
+    prior: float = at(20.0, least=0, most=1e6)
+    """Weight of the fit's prior, independent columns, in records: little against many records, much against noise."""
     iterations: int = at(1000, least=1)
     """Largest number of steps of the fit, which stops earlier when it has converged."""
     rare: float = at(3.0, least=0)
@@ -109,7 +118,7 @@ class MST(Poolable[Graphical]):
         total = records(paid, public.size)
         ones = columns_by(public, paid, total)
         # in place of the paper's compression, which merges rare levels
-        tables = (*(MeasuredTable.of(t) for t in paid), *_without_rare(twos, ones, self.rare))
+        tables = (*map(MeasuredTable.of, paid), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         known = within_size(public.known, sizes, MOST_KNOWN)
         known = within_size(known, sizes, MOST_CELLS, [table.clique for table in twos])
@@ -124,15 +133,16 @@ class MST(Poolable[Graphical]):
             prior=self.prior,
             iterations=self.iterations,
             engine=self.engine,
+            base=product(sizes, {table.clique[0]: denoised(table, total) for table in ones}, total),
             published=tuple(one for one in known if one.clique in kept),
+            denoise=public.prior is None,  # rows of a prior are judged by noisy counts
         )
         if public.prior is not None:
             arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
             if arbiter is not None:
                 return arbiter
-        problem = Problem(
-            sizes, tuple(own.taken_in(last=True)), total, rules, prior=self.prior, iterations=self.iterations
-        )
+        fitted = tuple(own.taken_in(last=True))
+        problem = Problem(sizes, fitted, total, rules, own.base, prior=self.prior, iterations=self.iterations)
         own.solution = yield from work(engine(self.engine), problem)
         return own
 
@@ -148,16 +158,15 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program of the paper's three steps, a third of `allot` each; returns (columns' tables, tree's pairs').
+        """Program of the paper's three steps, shares of `allot`; returns (columns' tables, tree's pairs').
 
-        Fewer than two columns get all of rho, and there are no pairs. `rehearsed` omits most candidates.
+        Where columns alone are counted, they get all of rho, and there are no pairs. `rehearsed` omits most candidates.
         """
-        schema = public.schema
-        if len(schema.names) < 2:
+        if len(public.schema.names) < 2 or only_columns(public, allot.rho):
             return (yield from counts(public.asked, rho=allot.rho)) if public.asked else (), ()
-        ones = yield from counts(public.asked, rho=allot.rho / 3)
-        tree = yield from _tree(public, ones, allot.rho / 3, rehearsed=rehearsed)
-        return ones, (yield from counts(tree, rho=allot.rho / 3))
+        ones = yield from counts(public.asked, rho=COLUMNS * allot.rho)
+        tree = yield from _tree(public, ones, CHOICES * allot.rho, rehearsed=rehearsed)
+        return ones, (yield from counts(tree, rho=PAIRS * allot.rho))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used."""

@@ -120,4 +120,4 @@ def _version(package: str) -> str:
 
 def _step(epsilon: float, delta: float) -> tuple[float, float]:
     """Return (epsilon, delta) of adding or removing one row, such that two such steps satisfy these epsilon, delta."""
-    return epsilon / 2, delta / (1 + math.exp(epsilon / 2))
+    return epsilon / 2, delta / (1 + math.exp(min(epsilon, 100) / 2))

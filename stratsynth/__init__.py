@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.accounting.public_budget import PublicBudget
     from stratsynth.certificate import Certificate
     from stratsynth.data.duckdb_source import database
     from stratsynth.data.linked_tables import open_tables
@@ -66,6 +67,7 @@ _HOME = {
     "Nested": "schema",
     "Numeric": "schema",
     "Prior": "priors",
+    "PublicBudget": "accounting.public_budget",
     "PublishedTable": "priors",
     "Recipe": "recipes.recipe",
     "Release": "release",
@@ -102,6 +104,7 @@ __all__ = [
     "Nested",
     "Numeric",
     "Prior",
+    "PublicBudget",
     "PublishedTable",
     "Recipe",
     "Release",

@@ -9,6 +9,16 @@ from __future__ import annotations
 
 from stratsynth.references import Reference
 
+ADASSP = Reference(
+    key="wang2018revisiting",
+    kind="inproceedings",
+    title="Revisiting differentially private linear regression: optimal and adaptive prediction and estimation in "
+    "unbounded domain",
+    authors=("Wang, Yu-Xiang",),
+    year="2018",
+    venue="Uncertainty in Artificial Intelligence",
+    link="https://arxiv.org/abs/1803.02596",
+)
 AIM = Reference(
     key="mckenna2022aim",
     kind="article",
@@ -97,5 +107,5 @@ TAILORING = Reference(
     title="Privacy budget tailoring in private data analysis",
     note="Anonymous manuscript under double-blind review",
 )
-PAPERS = (STRATIFICATION, TAILORING, FAIRNESS_LENS, REDUCTIONS, FAIR_LEARNING, MST, AIM, GEM, COINPRESS)
+PAPERS = (STRATIFICATION, TAILORING, FAIRNESS_LENS, REDUCTIONS, FAIR_LEARNING, MST, AIM, GEM, COINPRESS, ADASSP)
 """All papers: first the five that the project reproduces (`scripts/reproduce_NAME`), then those of its mechanisms."""

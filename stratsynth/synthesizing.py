@@ -9,7 +9,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.checks import check_integer, flag, is_texts, number, quoted_value
+from stratsynth.accounting.public_budget import budget_of
+from stratsynth.checks import check_integer, flag, is_texts, quoted_value
 from stratsynth.data.table import open_table
 from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, Unsupported, UsageError
 from stratsynth.fitting import fit
@@ -86,12 +87,11 @@ def synthesize(
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
 
-    number("epsilon", epsilon, above=0)
     flag("public", public)
     check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     if isinstance(by, str) or not is_texts(by):
         raise UsageError(f'`by` is a list of columns; write ["{by}"].')
-    budget = Budget(epsilon, delta)
+    budget = budget_of(epsilon, delta, public=public)
     if schema is None and not public:
         raise SchemaError(
             "private data need a schema that a person has reviewed: draft = Schema.draft(data), then "

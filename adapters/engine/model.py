@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.models import Mixture
+    from stratsynth.models.base import MeasuredCounts
     from stratsynth.schema import Schema
 
 
@@ -143,9 +144,7 @@ class Graphical(TableModel):
         rows = sample(self.tree, tables, n, rng)
         return {column: rows[column] for column in self.schema.names}
 
-    def redrawn(
-        self, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
-    ) -> Sequence[Graphical]:
+    def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Graphical]:
         """Return `times` models refitted to `rows` x this model's tables (clique, sigma) plus fresh noise by `rng`."""
         from stratsynth.adapters.engine.redrawn import redrawn
 
@@ -153,9 +152,9 @@ class Graphical(TableModel):
 
     @classmethod
     def redrawn_mixed(
-        cls, mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
+        cls, mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures refitted to `rows` x tables (clique, sigma), redrawn by `rng`.
+        """Return `times` mixtures refitted to `rows` x its own tables of the columns in `tables`, redrawn by `rng`.
 
         Refuse mixtures over merged strata.
         """

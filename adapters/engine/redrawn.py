@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.models import Mixture
+    from stratsynth.models.base import MeasuredCounts
 
 PRIOR = 1.0
 """Weight of the pull towards uniform in every refit, in records: the mechanisms' default."""
@@ -29,15 +30,15 @@ SURER = 16.0
 
 
 def redrawn(
-    model: Graphical, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
+    model: Graphical, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models, each fitted to `rows` x the tables of `model` (pairs clique, sigma) plus noise by `rng`.
+    """Return `times` models, each fitted to `rows` x its own tables of columns in `tables`, plus noise by `rng`.
 
     Tables outside the model's cliques are left out; see `TableModel.redrawn`.
     """
     sizes = tuple((name, model.schema.size(name)) for name in model.schema.names)
     held = [set(clique) for clique in model.tree.cliques]
-    kept = [(clique, sigma) for clique, sigma in tables if any(set(clique) <= inside for inside in held)]
+    kept = [(clique, sigma) for clique, _, sigma in tables if any(set(clique) <= inside for inside in held)]
     rules = {
         clique: cells
         for clique, cells in forbidden(model.schema).items()
@@ -55,9 +56,9 @@ def redrawn(
 
 
 def redrawn_mixed(
-    mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
+    mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Mixture]:
-    """Return `times` mixtures refitted to `rows` x everybody's tables (clique, sigma), redrawn by `rng`.
+    """Return `times` mixtures refitted to `rows` x everybody's tables of the columns in `tables`, redrawn by `rng`.
 
     One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
     all groups. Refuses merged strata.
@@ -68,7 +69,7 @@ def redrawn_mixed(
     by = tuple(name for name in schema.names if name in strata[0].levels)
     sizes = tuple((name, schema.size(name)) for name in schema.names)
     inside = [{*by, *clique} for clique in _parts(mixture)[0].tree.cliques]
-    kept = [(clique, sigma) for clique, sigma in tables if any(set(clique) <= held for held in inside)]
+    kept = [(clique, sigma) for clique, _, sigma in tables if any(set(clique) <= held for held in inside)]
     rules = {clique: cells for clique, cells in forbidden(schema).items() if any(set(clique) <= h for h in inside)}
     shares, *true = _marginals(mixture, [by, *(clique for clique, _ in kept)])
     # weighted as a public table is in the first fit; redrawn counts centre on these shares, so none contradicts them

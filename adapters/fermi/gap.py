@@ -44,7 +44,8 @@ class Steering:
     """Multipliers of all contrasts: m <- max(0, m + pace (contrast - bound)), one for each sign of it.
 
     Contrasts are means of noisy ones, with the weights of `MEMORY`. A noise of mean 0 moves no multiplier for long, as
-    both of a contrast's follow it with opposite signs.
+    both of a contrast's follow it with opposite signs. Of several groups, those of a group move at the pace times the
+    root of its share: a unit of it weighs a record by one over the share, and small groups' would overshoot.
     """
 
     bounds: Floats
@@ -54,10 +55,15 @@ class Steering:
     """Expected records of each cell in a step: true class x group."""
     weights: Floats = field(init=False)
     """Weights of rates: true class x contrast x group."""
+    paces: Floats = field(init=False)
+    """Movement of each multiplier by a contrast of 1 above its bound: true class x contrast."""
 
     def __post_init__(self) -> None:
         """Set multipliers and mean contrasts to 0."""
-        self.weights = np.array([contrasts(line / line.sum()) for line in self.records])
+        shares = self.records / self.records.sum(axis=1, keepdims=True)
+        self.weights = np.array([contrasts(line) for line in shares])
+        several = self.records.shape[1] != PAIR
+        self.paces = self.pace * (np.sqrt(shares) if several else np.ones(self.weights.shape[:2]))
         self.upper, self.lower = np.zeros(self.weights.shape[:2]), np.zeros(self.weights.shape[:2])
         self.mean = np.zeros_like(self.upper)
 
@@ -81,8 +87,8 @@ class Steering:
         """Move the multipliers by noisy numbers of records predicted as the second level: true class x group."""
         here = np.einsum("ykg,yg->yk", self.weights, positive / self.records)
         self.mean = MEMORY * self.mean + (1 - MEMORY) * here
-        self.upper = np.maximum(0, self.upper + self.pace * (self.mean - self.bounds[:, None]))
-        self.lower = np.maximum(0, self.lower - self.pace * (self.mean + self.bounds[:, None]))
+        self.upper = np.maximum(0, self.upper + self.paces * (self.mean - self.bounds[:, None]))
+        self.lower = np.maximum(0, self.lower - self.paces * (self.mean + self.bounds[:, None]))
 
 
 def aims(wanted: float, records: Floats, sigma: float) -> Floats:
@@ -98,10 +104,17 @@ def aims(wanted: float, records: Floats, sigma: float) -> Floats:
     """
     if records.shape[1] != PAIR:
         return np.full(len(records), wanted / 2)
+    return np.array([aim_of_pair(wanted, pair, sigma, len(records)) for pair in records])
+
+
+def aim_of_pair(wanted: float, records: Floats, sigma: float, intervals: int) -> float:
+    """Return the gap of two groups to aim at: the wanted one less half the reach of one of so many `intervals`.
+
+    It is at least half of the wanted gap. `records` are the two groups' sizes, `sigma` as for `aims`.
+    """
     # at a rate of one half, where the noise of a rate is least; it is up to sqrt(2) times that
-    noise = sigma * math.sqrt(0.5) * np.hypot(*(1 / records.T))
-    found: Floats = np.maximum(wanted / 2, wanted - _quantile(len(records)) * noise / 2)
-    return found
+    noise = sigma * math.sqrt(0.5) * math.hypot(*(1 / records))
+    return max(wanted / 2, wanted - _quantile(intervals) * noise / 2)
 
 
 def _quantile(intervals: int) -> float:

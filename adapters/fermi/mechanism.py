@@ -20,6 +20,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.fermi.page import caution, gap_in_words, penalty_in_words
 from stratsynth.adapters.fermi.steered import train_to_gap
 from stratsynth.adapters.fermi.task import FermiProblem, task_of
+from stratsynth.adapters.fermi.thresholds import train_with_thresholds
 from stratsynth.adapters.fermi.training import FermiResult, train
 from stratsynth.adapters.networks.blueprint import NAMED, Network
 from stratsynth.adapters.predictors.designed import Designed
@@ -56,6 +57,10 @@ class DPFermi(Mechanism[Designed]):
     """Largest wanted gap between two groups' rates of predictions of the target's second level; for `odds`, among
     records of each true class. A multiplier is steered to it in the one fit, and the certificate says by noisy counts
     of the model's own decisions if it is met. For a regression of two levels on all records."""
+    thresholds: bool = at(False)
+    """True to reach the gap by a threshold of its own for each group, chosen by noisy counts of decisions: two people
+    who differ in nothing but the group may then be decided otherwise, and predictions need the group's columns. For
+    `parity`, and groups of one or two columns; these are features too."""
     penalty: float | None = at(None, least=0, most=1000)
     """Weight lambda of ERMI beside the mean log loss, in place of `gap`; 0 is noisy gradient descent on the loss alone,
     whatever it does to groups. One of the two has to be given."""
@@ -211,7 +216,7 @@ class DPFermi(Mechanism[Designed]):
             (model,) = yield from self.side_by_side(public, allot, [self.weight], rng)
             return model
         task = self.task(public, allot.promise)
-        learned = yield from train_to_gap(task, allot)
+        learned = yield from (train_with_thresholds if self.thresholds else train_to_gap)(task, allot)
         return task.model(learned.theta[0], self._facts(task, learned, round(allot.amount)))
 
     def side_by_side(
@@ -235,7 +240,7 @@ class DPFermi(Mechanism[Designed]):
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {
             "Model": task.title,
-            **(gap_in_words(self, task, learned.gap) if learned.gap else {"Penalty": penalty_in_words(self, task)}),
+            **(gap_in_words(task, learned) if learned.gap else {"Penalty": penalty_in_words(self, task)}),
             "Descent": f"{task.descent.described(steps, task.sampling)}; {averaged}",
             "Clip": f"{task.descent.clip:.3g} for a row's gradient of loss and penalty together",
         }

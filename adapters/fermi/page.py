@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from stratsynth.adapters.fermi.mechanism import DPFermi
     from stratsynth.adapters.fermi.task import FermiProblem
+    from stratsynth.adapters.fermi.training import FermiResult
+
+    Floats = NDArray[np.float64]
 
 
 LEAST_REACH = 2_000.0
@@ -33,8 +42,9 @@ def penalty_in_words(settings: DPFermi, task: FermiProblem) -> str:
     return f"{settings.weight:g} x ERMI of predictions and {' x '.join(settings.groups)}{within}"
 
 
-def gap_in_words(settings: DPFermi, task: FermiProblem, gap: Mapping[str, Any]) -> dict[str, str]:
-    """Return captions and texts on a wanted gap of a task's settings and the measured one, `stated` in a gap."""
+def gap_in_words(task: FermiProblem, learned: FermiResult) -> dict[str, str]:
+    """Return captions and texts on a wanted gap of a task, the measured one, and how it was reached."""
+    settings, gap = task.settings, learned.gap or {}
     second = task.schema.levels(task.target)[1]
     given = f", given {task.target}" if settings.criterion == "odds" else ""
     if gap["measured"] is None:
@@ -48,5 +58,14 @@ def gap_in_words(settings: DPFermi, task: FermiProblem, gap: Mapping[str, Any]) 
         "Wanted gap": f"at most {settings.wanted:g} between the rates at which {' x '.join(settings.groups)} are "
         f"predicted as {second}{given}",
         "Gap of the private rows": measured,
-        "Multipliers": " ".join(f"{one:.3g}" for one in gap["multipliers"]) or "0",
+        **(_reached(task, gap["multipliers"], learned.thresholds)),
     }
+
+
+def _reached(task: FermiProblem, multipliers: Sequence[float], thresholds: Floats | None) -> dict[str, str]:
+    """Return a caption and a text on the `multipliers` of a gap, or on the groups' `thresholds`."""
+    if thresholds is None:
+        return {"Multipliers": " ".join(f"{one:.3g}" for one in multipliers) or "0"}
+    groups = crossing(task.schema, task.settings.groups)
+    each = "; ".join(f"{group.label} {one:.3f}" for group, one in zip(groups, thresholds, strict=True))
+    return {"Thresholds": f"{each}. Decisions use the group: people alike in all else may be decided otherwise"}

@@ -59,24 +59,24 @@ def train_to_gap(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
             records = counts.records[0]
             bounds = aims(settings.wanted, records, allot.noise * task.schema.row_weight.most / math.sqrt(last))
             steering = Steering(bounds, PACE_WITH_GROUP if own_group else PACE, records)
-        gradient, sums = yield from _asked(task, allot, descent.theta, steering, settings.adversary_share)
+        gradient, sums = yield from step_of(task, allot, descent.theta, steering, settings.adversary_share)
         if steering is None:
             counts.add([sums])
         else:
-            steering.step(_by_cell(task, sums)[..., 1])
+            steering.step(by_cell(task, sums)[..., 1])
         descent.step((gradient.values / counts.batch[0]).reshape(task.shape))
         spread = gradient.sigma / float(counts.batch[0])
     theta, seen, sigma = descent.result, np.zeros((task.true_classes, task.groups, task.classes)), 0.0
     for _ in range(last):
-        _, sums = yield from _asked(task, allot, theta, steering, 1 - UNUSED)
-        seen, sigma = seen + _by_cell(task, sums), math.hypot(sigma, sums.sigma)
+        _, sums = yield from step_of(task, allot, theta, steering, 1 - UNUSED)
+        seen, sigma = seen + by_cell(task, sums), math.hypot(sigma, sums.sigma)
     gap = MeasuredGap.of(seen, sigma).stated(settings.wanted, settings.criterion)
     records = counts.records[0]
     gap["multipliers"] = [] if steering is None else steering.multipliers.ravel().tolist()
     return FermiResult(theta[None], spread, records / records.sum(axis=-1, keepdims=True), gap)
 
 
-def _asked(
+def step_of(
     task: FermiProblem, allot: Allotment, theta: Floats, steering: Steering | None, share: float
 ) -> Program[Sequence[NoisySum]]:
     """Program that asks a step's two sums: the gradient at `theta`, and with `share` of the price decisions by cell."""
@@ -88,7 +88,7 @@ def _asked(
     return found
 
 
-def _by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
+def by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
     """Return noisy numbers of records as true class x group x decision."""
     found = sums.values.reshape(task.groups, task.true_classes, task.classes)
     return np.moveaxis(found, 1, 0)

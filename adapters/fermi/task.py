@@ -14,6 +14,7 @@ from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.settings import check_columns, sampled
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, FairGradients, PerRowGradients, PublicRows
+from stratsynth.schema import Numeric
 from stratsynth.schema.weight import ONE
 from stratsynth.strata import crossing
 
@@ -76,6 +77,11 @@ class FermiProblem:
     def true_classes(self) -> int:
         """Number of true classes within which predictions shall not depend on the group; 1 for parity."""
         return self.classes if self.settings.criterion == "odds" else 1
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of groups."""
+        return math.comb(self.groups, 2)
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -175,6 +181,8 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
             f"{who}: name the sensitive attribute in groups, a column of at least two levels; or take penalty = 0."
         )
     samples = settings.network is not None or settings.protect == "sensitive"
+    if settings.thresholds:
+        settings = _told_the_group(settings, public)
     target, sampling, design, records = sampled(settings, public, by_default=samples)
     if settings.protect == "sensitive":
         _check_open(settings, schema, (*design.columns, target))
@@ -211,6 +219,30 @@ def _check_gap(settings: DPFermi, schema: Schema, target: str, sampling: float) 
         )
     if sampling < 1:
         raise Unsupported(f"{who} is measured on all records in each step: leave sampling and batch out.")
+
+
+MOST_COLUMNS = 2
+"""Most columns of groups with thresholds: a design has products of two columns."""
+
+
+FEWEST = 3
+"""Fewest steps with thresholds: one that moves, one that tries a threshold, one that measures."""
+
+
+def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
+    """Return settings whose features are also the groups' columns and, of two, their products; refuse others."""
+    who, schema, groups = f"{settings.name}: thresholds", public.schema, tuple(settings.groups)
+    if settings.gap is None or settings.criterion != "parity":
+        raise Unsupported(f'{who} go with a gap and criterion = "parity": equalized odds take decisions by chance too.')
+    if settings.iterations is not None and settings.iterations < FEWEST:
+        raise Unsupported(f"{who} take at least {FEWEST} steps: iterations = 100.")
+    if len(groups) > MOST_COLUMNS or any(isinstance(schema.column(name), Numeric) for name in groups):
+        raise Unsupported(f"{who} are for groups of one or two categorical columns: merge others into one.")
+    features = settings.features or [name for name in schema.names if name != settings.target]
+    pairs = tuple(settings.interactions)
+    if len(groups) == MOST_COLUMNS and not any(set(pair) == set(groups) for pair in pairs):
+        pairs = (*pairs, groups)
+    return replace(settings, features=tuple(dict.fromkeys((*features, *groups))), interactions=pairs)
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:

@@ -49,6 +49,8 @@ class FermiResult:
     """Shares of the groups used by the first model: one row a true class, one row in all for parity."""
     gap: Mapping[str, Any] | None = None
     """Measured gap of the model beside the wanted one, and its multipliers; None where none is wanted."""
+    thresholds: Floats | None = None
+    """Threshold of each group, a probability of the target's second level; None where groups have none."""
 
 
 def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[FermiResult]:

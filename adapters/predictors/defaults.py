@@ -36,6 +36,8 @@ UNDECLARED_CLIP = 0.5
 """Default clip where no size is declared, as a part of the longest gradient."""
 UNCUT = 8_000.0
 """Reach from which no gradient is cut."""
+LARGEST_EXPONENT = 700.0
+"""Largest epsilon whose exponential is taken."""
 MOMENTUM = 0.9
 """Part of the last direction that a step keeps: descents go further in as many steps, and average their noise."""
 AGAINST = 0.5
@@ -107,8 +109,10 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the largest mu at which a mu-Gaussian mechanism is (epsilon, delta)-differentially private.
 
     By Balle and Wang 2018: delta = F(mu/2 - epsilon/mu) - exp(epsilon) F(-mu/2 - epsilon/mu), F the normal law's; found
-    by bisection, and rounded to six digits, so that a fit goes on where the last ones are others.
+    by bisection, and rounded to six digits, so that a fit goes on where the last ones are others. Public rows may have
+    an epsilon whose exponential no float holds: it counts as LARGEST_EXPONENT.
     """
+    epsilon = min(epsilon, LARGEST_EXPONENT)
 
     def below(x: float) -> float:
         return math.erfc(-x / math.sqrt(2)) / 2  # which is right far below 0 too, as 1 + erf is not

@@ -68,10 +68,17 @@ class Designed(Predictor):
         return [self.facts["gap"]] if "gap" in self.facts else []
 
     def foretell(self, path: StratumPath) -> str:
-        """Return a plan's line on steps, rate, clip and noise of a step; empty without facts. `path` is not used."""
+        """Return a plan's line on a descent's steps, or on a penalty, and noise, or the one in the facts; or none.
+
+        `path` is not used.
+        """
         f = self.facts
-        if not f:
-            return ""
+        if not f or "foretold" in f:
+            return str(f.get("foretold", ""))
+        if "strength" in f:
+            return (
+                f"penalty of strength {f['strength']:.3g}, clip {f['clip']:.3g}; noise {f['noise']:.2g} a coefficient"
+            )
         return (
             f"{f['steps']} steps, rate {f['rate']:.3g}, clip {f['clip']:.3g}; noise in a step's mean gradient "
             f"{f['step_noise']:.2g} a coordinate{'; ' + f['caution'] if 'caution' in f else ''}"

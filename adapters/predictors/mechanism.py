@@ -5,9 +5,9 @@ Stage 1 (Algorithm 1) fits a precursor on everybody and asks for each group's re
 layer, with budgets from the residual errors of a logistic regression ("Beyond Linear Regression").
 
 Corrections: residuals r^2 clipped at D have noise of variance D^2 / (2 rho), not D^4 / (2 rho); gradients are sums,
-divided by public or noisy sizes afterwards; each notion of neighbour has its own sensitivity; g is max_k (L_k -
-bound_k), of losses divided by their clip. Where the paper gives up because X'X + E is not positive, its small
-eigenvalues are lifted to the noise. Prices are in `stratsynth.adapters.predictors.accounting`.
+divided by public or noisy sizes afterwards; each notion of neighbour has its own sensitivity; bounds are of losses
+divided by their clip, and their multipliers follow the noisy losses. Where the paper gives up because X'X + E is not
+positive, its small eigenvalues are lifted to the noise. Prices are in `stratsynth.adapters.predictors.accounting`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class GroupRegression(Mechanism[Regression | Network]):
     loss_bounds: Mapping[str, float] = at({})
     """Largest allowed mean loss of a group, by label, as a fraction of `loss_clip`; the key "" is for all others."""
     multiplier: float = at(10.0, above=0, most=1e6)
-    """Slope G of the penalty for a broken bound."""
+    """Largest multiplier G of a bound: no group's loss counts for more than G besides its weight in the objective. It
+    also divides the learning rate, by 1 + G."""
     sizes: Mapping[str, float] = at({}, above=0)
     """Public sizes or shares of the groups, by label; by default they are counted with noise, for `count_share`."""
     sizes_citation: str = ""

@@ -90,10 +90,7 @@ class NoisyMoments:
     @classmethod
     def _of(cls, square: NoisySum, product: NoisySum, centre: Floats, *, curved: bool) -> NoisyMoments:
         size, part = product.units.size, 0.25 if curved else 1.0
-        # the noisy triangle, mirrored: symmetric noise keeps the eigenvalues real
-        a = np.zeros((size, size))
-        a[np.triu_indices(size)] = square.values * part
-        a += np.triu(a, 1).T
+        a = mirrored(square.values * part, size)
         sigma = square.sigma * part
         levels, vectors = np.linalg.eigh(a)
         levels = np.maximum(levels, sigma * math.sqrt(size))  # paper 000, Algorithm 1, line 11, gives up here
@@ -146,3 +143,14 @@ class NoisyMoments:
             sound &= length / 2 <= CURVED * math.sqrt(stated)
         deviation, spread = (np.sqrt(np.maximum(np.diag(part), 0)) for part in (noise, sampling))
         return Estimated(self.theta, deviation, spread, sound)
+
+
+def mirrored(triangle: Floats, size: int) -> Floats:
+    """Return the symmetric matrix, size x size, of an upper triangle, row by row.
+
+    Symmetric noise keeps the eigenvalues real.
+    """
+    a = np.zeros((size, size))
+    a[np.triu_indices(size)] = triangle
+    a += np.triu(a, 1).T
+    return a

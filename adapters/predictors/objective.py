@@ -1,11 +1,16 @@
 """Objective of a regression over its groups: f of their mean losses, under a bound on each of them.
 
-    h(theta) = f(L) + G max(0, g(L))      L_k group k's mean loss, g(L) = max_k (L_k - bound_k)
+    f(L) + sum_k lambda_k (L_k - bound_k)      L_k group k's mean loss, lambda_k >= 0 its multiplier
 
 f is a weighted sum of the L_k (`pooled`: by the groups' sizes; `balanced`: equal weights; or given weights), their
-maximum, or the smooth maximum log(sum_k exp(b L_k)) / b. The gradient of h is sum_k slope_k grad L_k, and the slopes
-come from noisy losses, where they are needed at all. (Paper 000 takes g(L) = max L_k <= 0, which no positive loss
-meets; and losses have to be divided by their clip to lie between 0 and 1.)
+maximum, or the smooth maximum log(sum_k exp(b L_k)) / b. The gradient of the sum is sum_k slope_k grad L_k, and the
+slopes come from noisy losses, where they are needed at all. (Paper 000 takes g(L) = max L_k <= 0, which no positive
+loss meets; and losses have to be divided by their clip to lie between 0 and 1.)
+
+The multipliers are those of equation 3, with its missing n, steered in the one fit. The paper's Algorithm 2 adds the
+whole slope G whenever the worst bound is broken. Steps have a length of their own, so that each such step throws the
+model far inside the bound, and half of the noise alone breaks a bound that is met: the fit ends where no group's loss
+comes near its bound, at the cost of the others. A multiplier that follows its group's excess, up to G, does not.
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Kind = Literal["pooled", "balanced", "maximum", "smooth_maximum", "weights"]
+PACE, PUSH = 0.3, 2.0
+"""Movement of a multiplier by an excess of 1 over its bound: for good in each step, and beside it in this step only."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class Objective:
     """Largest allowed mean loss of a group, as a fraction of the loss's clip, by label; the key "" is for all
     others."""
     multiplier: float = 10.0
-    """Slope G of the penalty for a broken bound."""
+    """Largest multiplier G of a bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
         """Refuse weights or bounds that name none of the groups' `labels`, or lie outside [0, 1].
@@ -66,7 +73,7 @@ class Objective:
     def slopes(
         self, labels: Sequence[str], shares: NDArray[np.float64], losses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return an array, one weight a group, of its mean gradient: the objective's derivative by its mean loss.
+        """Return an array, one weight a group, of its mean gradient: the derivative of f by its mean loss.
 
         Args:
             labels: The groups.
@@ -87,10 +94,34 @@ class Objective:
             # derivative of the smooth maximum log(sum exp(t loss)) / t
             power = np.exp(self.sharpness * (losses - losses.max()))
             found = power / power.sum()
-        if self.bounds:
-            # paper 000, Algorithm 2, line 17: G x [g >= 0] x gradient of g, which is 1 for the worst group
-            others = self.bounds.get("", np.inf)
-            excess = losses - np.array([self.bounds.get(label, others) for label in labels])
-            worst = int(excess.argmax())
-            found = found + self.multiplier * (excess[worst] >= 0) * (np.arange(len(labels)) == worst)
+        return found
+
+    def multipliers(self, labels: Sequence[str]) -> Multipliers:
+        """Return the multipliers of the bounds of groups, all 0."""
+        others = self.bounds.get("", np.inf)
+        return Multipliers(np.array([self.bounds.get(label, others) for label in labels]), self.multiplier)
+
+
+@dataclass
+class Multipliers:
+    """Multipliers of the groups' bounds, which a fit steers by noisy losses: m <- m + pace (loss - bound), in [0, G].
+
+    Noise of mean 0 moves none of them for long.
+    """
+
+    bounds: NDArray[np.float64]
+    """Largest allowed mean loss of each group, as a fraction of the clip; infinite without a bound."""
+    most: float
+    held: NDArray[np.float64] = field(init=False)
+    """The multipliers, but for what the last loss alone makes of them."""
+
+    def __post_init__(self) -> None:
+        """Set multipliers to 0."""
+        self.held = np.zeros_like(self.bounds)
+
+    def step(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Move the multipliers by the groups' noisy mean losses; return those of this step, an array."""
+        excess = np.where(np.isinf(self.bounds), 0.0, losses - self.bounds)
+        self.held = np.clip(self.held + PACE * excess, 0, self.most)
+        found: NDArray[np.float64] = np.clip(self.held + PUSH * excess, 0, self.most)
         return found

@@ -26,8 +26,8 @@ METHODS = {
 }
 """Method and assumption of coefficients with intervals, by link."""
 UNSOUND = (
-    "These coefficients have no intervals: no noisy moments were measured, which takes a linear or logistic model and "
-    "a part of the budget (stage_one)."
+    "These coefficients have no intervals. group_regression states them for linear and logistic models, where a part "
+    "of the budget buys noisy moments (stage_one)."
 )
 NETWORK = (
     "Single weights of a network have no meaning of their own, and no intervals. The command stratsynth predict makes "

@@ -241,6 +241,7 @@ def stage_two(
     most = task.settings.most_weight / records(task, tailored.sizes)
     accounting = task.settings.accounting
     divide: Accounting = "parallel" if accounting == "combined" else accounting
+    multipliers = task.settings.plan_of.multipliers(task.labels)
     for _ in range(task.steps):
         losses = np.zeros(groups)
         # Algorithm 2, lines 12 to 14: noisy mean losses of the groups
@@ -251,8 +252,8 @@ def stage_two(
             )
             found = yield from by_group(task, asked, rhos)
             losses = np.array([s.values[0] for s in found]) / tailored.sizes / task.settings.loss_clip
-        # lines 16 and 17: derivative of h by each group's mean loss
-        slopes = task.settings.plan_of.slopes(task.labels, parts, losses)
+        # lines 16 and 17: derivative of f by each group's mean loss, and the multiplier of its bound
+        slopes = task.settings.plan_of.slopes(task.labels, parts, losses) + multipliers.step(losses)
         v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
         # lines 9 to 11: noisy sums of clipped gradients
         if accounting == "combined":

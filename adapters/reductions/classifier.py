@@ -36,14 +36,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RandomisedClassifier(Designed):
-    """Linear classifiers of a column of two levels, and the probability with which each decides."""
+    """Linear classifiers of a categorical column, and the probability with which each decides."""
 
     kind: ClassVar[str] = "randomised_classifier"
     schema: Schema
     design: Coded
     target: str
     thetas: Floats
-    """Coefficients: one row a classifier, one column a feature; the second level is predicted where x . theta > 0."""
+    """Coefficients: one row a classifier, one column a feature; the second level is predicted where x . theta > 0. For
+    more than two levels a third axis, one entry a level: that of the largest x . theta is predicted."""
     weights: Floats
     """Probability of each classifier; they add up to 1."""
     best: int
@@ -72,19 +73,12 @@ class RandomisedClassifier(Designed):
         return replace(self, deterministic=True)
 
     def _logits(self, rows: Codes) -> Floats:
-        """Return an array, rows x classifiers: features of rows (codes by column) times each one's coefficients."""
-        found: Floats = self.featured(rows) @ self.thetas.T
-        return found
+        """Return an array, rows x classifiers: features of rows (codes by column) times each one's coefficients.
 
-    def chances(self, rows: Codes) -> Floats:
-        """Return an array, an entry a row (codes by column): the probability with which its second level is predicted.
-
-        It is 0 or 1 without chance.
+        Of more than two levels they are a third axis.
         """
-        said = self._logits(rows) > 0
-        if self.deterministic:
-            return said[:, self.best].astype(np.float64)
-        return np.minimum(said @ self.weights, 1.0)
+        found: Floats = np.tensordot(self.featured(rows), self.thetas, axes=(1, 1))
+        return found
 
     def mean_probability(self, rows: Codes) -> Floats:
         """Return an array, an entry a row (codes by column): the classifiers' mean probability of the second level.
@@ -97,9 +91,17 @@ class RandomisedClassifier(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return an array, rows (codes by column) x 2: the probability with which each level is predicted."""
-        second = self.chances(rows)
-        return np.column_stack([1 - second, second])
+        """Return an array, rows (codes by column) x levels: the probability with which each level is predicted.
+
+        It is 0 or 1 without chance.
+        """
+        logits = self._logits(rows)
+        weights = np.eye(len(self.weights))[self.best] if self.deterministic else self.weights
+        if logits.ndim == 2:
+            second = np.minimum((logits > 0) @ weights, 1.0)
+            return np.column_stack([1 - second, second])
+        said, every = logits.argmax(axis=2), range(logits.shape[2])  # rows x classifiers
+        return np.column_stack([np.minimum((said == level) @ weights, 1.0) for level in every])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
         """Return an array of texts, the target's level for each row (codes by column), by the classifier drawn for it.
@@ -107,16 +109,21 @@ class RandomisedClassifier(Designed):
         Raises:
             UsageError: The predictor is randomised and has no seed.
         """
-        return self._drawn(self.chances(rows))
+        return self._drawn(self.probabilities(rows))
 
-    def _drawn(self, second: Floats) -> NDArray[Any]:
+    def _drawn(self, chances: Floats) -> NDArray[Any]:
         if self.seed is None and not self.deterministic:
             raise UsageError(
                 "predict: this predictor draws one of its classifiers for each row, so it needs a seed (--seed N, or "
                 "seed=N); for one without chance, fit with deterministic = true."
             )
-        drawn = 0.5 if self.deterministic else np.random.default_rng(self.seed).random(len(second))
-        found: NDArray[Any] = np.array(self.schema.levels(self.target))[(drawn < second).astype(np.intp)]
+        drawn = (
+            np.full(len(chances), 0.5) if self.deterministic else np.random.default_rng(self.seed).random(len(chances))
+        )
+        # levels from the last on, so that of two the second is drawn where the number is below its probability
+        borders = np.cumsum(chances[:, :0:-1], axis=1)
+        passed = (drawn[:, None] >= borders).sum(axis=1)
+        found: NDArray[Any] = np.array(self.schema.levels(self.target))[chances.shape[1] - 1 - passed]
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
@@ -127,7 +134,7 @@ class RandomisedClassifier(Designed):
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {
-            "prediction": self._drawn(chances[:, 1]),
+            "prediction": self._drawn(chances),
             **{f"probability={level}": chance for level, chance in named},
             **({"mean_probability": self.mean_probability(rows)} if self.facts.get("measures") else {}),
         }
@@ -175,10 +182,12 @@ class RandomisedClassifier(Designed):
         facts, thetas, weights = state.facts, *(np.asarray(state.arrays[name]) for name in ("thetas", "weights"))
         design = Coded(tuple(facts["columns"]), reference=tuple((str(c), str(v)) for c, v in facts["reference"]))
         target, best, alone, fit = facts["target"], facts["best"], facts["deterministic"], facts["fit"]
-        if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) != 2:
+        if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:
             raise ReleaseError("model: the classifier's target is damaged.")
         design.check("model", schema)
-        sound = thetas.ndim == 2 and thetas.shape[1] == len(design.names(schema)) and len(thetas) >= 1
+        size, levels = len(design.names(schema)), schema.size(target)
+        shape = (size,) if levels == 2 else (size, levels)
+        sound = thetas.ndim >= 2 and thetas.shape[1:] == shape and len(thetas) >= 1
         if not sound or thetas.dtype != np.float64 or not np.isfinite(thetas).all():
             raise ReleaseError("model: the classifiers are damaged.")
         fits = (

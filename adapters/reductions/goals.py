@@ -37,7 +37,12 @@ PARITIES: dict[str, tuple[Loss, ...]] = {
     "error_parity": ("error",),
 }
 """Constraints on the largest difference of rates between groups, with the losses that they compare."""
+TWO_LEVELED = tuple(name for name in PARITIES if name != "error_parity")
+"""Parities that compare rates of predictions of the second of two levels."""
 MEANS: dict[str, type[Function]] = {"g_mean": GeometricMean, "h_mean": HarmonicMean}
+"""Means over labels of the rates of being right."""
+FS = ("micro_f", "worst_f")
+"""Constraints on F measures, from below."""
 RATES: dict[str, Loss] = {"false_positive_rate": "false_positive", "false_negative_rate": "false_negative"}
 BOUNDED: dict[str, Loss] = {
     "bounded_loss": "error",
@@ -49,7 +54,12 @@ AVERAGED: dict[str, tuple[Loss, str]] = {
     f"{over}{loss}": (loss, over) for loss in BY_LABEL for over in ("", "balanced_", "worst_")
 }
 """Objectives: a loss of everybody, on the mean of groups, or of the worst group."""
-CONSTRAINTS = (*PARITIES, *BOUNDED, "gini", *MEANS, *RATES)
+CONSTRAINTS = (*PARITIES, *BOUNDED, "gini", *MEANS, *FS, *RATES)
+MULTICLASS = (
+    *("error", "balanced_error", "worst_error", *MEANS),
+    *("bounded_loss", "error_parity", "gini", *FS),
+)
+"""Objectives and constraints of targets of more than two levels."""
 ObjectiveName = Literal[
     "error",
     "balanced_error",
@@ -69,6 +79,25 @@ Versus = Literal["pairs", "overall"]
 
 
 @dataclass(frozen=True, eq=False)
+class Ratios:
+    """Ratios T N / (B N + n) of counts N, one a row of T and B."""
+
+    tops: Floats
+    """T: one row for each ratio, one column for each coordinate of the counts."""
+    bottoms: Floats
+    """B: of T's shape."""
+    sizes: Floats
+    """n: one public or noisy number for each ratio, at least 1."""
+
+    def least(self, counts: Floats) -> tuple[float, Floats]:
+        """Return (the smallest ratio at a vector of `counts`, its gradient there, an array of the vector's size)."""
+        below = np.maximum(self.bottoms @ counts + self.sizes, 1.0)
+        found = self.tops @ counts / below
+        i = int(found.argmin())
+        return float(found[i]), (self.tops[i] - found[i] * self.bottoms[i]) / below[i]
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
     """Function constant + sign x F(A N + b) of counts N: an objective, or a constraint, satisfied at or below 0."""
 
@@ -85,6 +114,8 @@ class Part:
     """Sign of the bound: 1 for an upper one, -1 for a lower one."""
     most: float = 1.0
     """Largest value of the losses that F takes."""
+    ratios: Ratios | None = None
+    """Ratios the smallest of which is the measure; None where it follows from the value."""
 
     def value(self, counts: Floats) -> float:
         """Return the part's value, a float, for `counts`: one vector of counts and sums, or of their means.
@@ -113,11 +144,15 @@ class Part:
         if isinstance(self.function, Spread):  # the Gini index itself
             z = self.slopes @ counts + self.offsets
             return Spread().value(z) / (len(z) * max(float(z.sum()), 1e-9))
+        if self.ratios is not None:
+            return self.ratios.least(counts)[0]
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
         """Return the deviation of `measure`, smooth by `smoothing`, if each of a vector `counts` has noise `sigma`."""
         z = self.slopes @ counts + self.offsets
+        if self.ratios is not None:
+            return float(np.linalg.norm(self.ratios.least(counts)[1])) * sigma
         scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
         return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
 
@@ -172,7 +207,7 @@ def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
     """
     if name in RATES and sizes.estimable(RATES[name]):
         return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
-    if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
+    if name in MEANS and all(sizes.estimable(loss) for loss in sizes.by_label("error")):
         return _mean(name, sizes, floor, 0.0)
     loss, over = AVERAGED.get(name, ("error", ""))
     groups = [g for g in range(len(sizes.labels)) if sizes.estimable(loss, g)]
@@ -191,15 +226,42 @@ def measured_by(name: str) -> str:
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
-    """Return a Part: 1 (or `least` > 0) less the mean `name`, geometric or harmonic, of both rates of being right.
+    """Return a Part: 1 (or `least` > 0) less the mean `name`, geometric or harmonic, of all rates of being right.
 
-    Rates are those of the two labels, by `sizes`; `floor` is added to them in the geometric mean.
+    Rates are those of the labels (Examples 8.2 and 8.3, where the paper's second one sums over labels in place of
+    predictions), by `sizes`; `floor` is added to them in the geometric mean.
     """
-    rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
+    rows = np.array([-sizes.row(loss) for loss in sizes.by_label("error")])
     function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
     # with the floor, a mean of rates 1 is 1 + floor: the shift corrects for it
     shift = floor if name == "g_mean" else 0.0
-    return Part(name, function, rows, np.full(2, 0.5), -1, (least or 1.0) + shift, least or 1.0, -1)
+    return Part(name, function, rows, np.full(len(rows), 0.5), -1, (least or 1.0) + shift, least or 1.0, -1)
+
+
+def _f(name: str, least: float, sizes: Sizes) -> Part:
+    """Return a Part, at most 0 iff the F measure `name` is at least `least`, of everybody's counts by `sizes`.
+
+    F of some labels is 2 (records of theirs predicted rightly) / (records of theirs + predictions of them): of each
+    label, whose smallest is `worst_f`; and of all but the first together, `micro_f`. Neither is convex; that a ratio is
+    at least a number is linear in the counts. The mean over labels, macro F, is no ratio, and at least `worst_f`.
+    """
+    levels, numbers = len(sizes.levels), np.maximum(sizes.numbers, 0.0)
+    chosen = np.eye(levels, dtype=bool) if name == "worst_f" else np.arange(levels)[None] > 0
+    tops, bottoms = np.zeros((2, len(chosen), *numbers.shape, levels))
+    for i, labels in enumerate(chosen):
+        tops[i][:, labels, labels] = 2.0
+        bottoms[i][:, :, labels] = 1.0
+    own = np.array([max(float(numbers[:, labels].sum()), 1.0) for labels in chosen])
+    # in units of twice the labels' records, so that slopes are of the size of rates'
+    each = (least * bottoms - tops) / (2 * own[:, None, None, None])
+    # a constant over the predictions of a label shifts all by its records: centring halves the steps
+    middle = (each.max(axis=3) + each.min(axis=3)) / 2
+    moved = least / 2 + (middle * numbers).sum(axis=(1, 2))
+    sums = np.zeros((len(chosen), len(sizes.measures) * numbers.size))
+    slopes, above, below = (
+        np.hstack([x.reshape(len(chosen), -1), sums]) for x in (each - middle[..., None], tops, bottoms)
+    )
+    return Part(name, Largest(), slopes, moved, bound=least, way=-1, ratios=Ratios(above, below, own))
 
 
 def constraints_of(
@@ -220,12 +282,14 @@ def constraints_of(
         elif name == "gini":
             part, without = _gini(name, float(bound), sizes)
         else:
-            losses: Sequence[Loss] = ("false_positive", "false_negative") if name in MEANS else (RATES[name],)
+            losses: Sequence[Loss] = (RATES[name],) if name in RATES else sizes.by_label("error")
             without = [] if all(sizes.estimable(loss) for loss in losses) else [""]
             if without:
                 part = None
             elif name in MEANS:
                 part = _mean(name, sizes, floor, float(bound))
+            elif name in FS:
+                part = _f(name, float(bound), sizes)
             else:
                 row = sizes.row(RATES[name])[None]
                 part = Part(name, Largest(), row, np.array([0.5 - float(bound)]), bound=float(bound))
@@ -263,7 +327,7 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
     group and label such as `F|yes`.
     """
     several = isinstance(bound, Mapping)
-    places = bounded_places(name, sizes.labels, sizes.levels)
+    places = bounded_places(name, sizes.labels, sizes.levels, sizes.by_label(BOUNDED[name]))
     rows, offsets, without = list[Any](), list[float](), list[str]()
     for label, most in (bound if several else dict.fromkeys(sizes.labels, bound)).items():
         loss, g = places[label]
@@ -279,16 +343,18 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
     return found, without
 
 
-def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> dict[str, tuple[Loss, int]]:
+def bounded_places(
+    name: str, labels: Sequence[str], levels: Sequence[str], parts: Sequence[Loss]
+) -> dict[str, tuple[Loss, int]]:
     """Return a mapping from groups' labels, and group and level's (`F|yes`), to (loss, group's number).
 
-    The loss is the one that the constraint `name` bounds.
+    The loss is the one that the constraint `name` bounds; `parts` are those of each of the `levels`.
     """
     loss = BOUNDED[name]
     cells = {
         "|".join(filter(None, (label, level))): (one, g)
         for g, label in enumerate(labels)
-        for level, one in zip(levels, BY_LABEL[loss], strict=True)
+        for level, one in zip(levels, parts, strict=True)
     }
     return {**cells, **{label: (loss, g) for g, label in enumerate(labels)}}
 

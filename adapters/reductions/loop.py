@@ -22,11 +22,12 @@ import numpy as np
 
 from stratsynth.adapters.reductions.mixing import mixed
 from stratsynth.adapters.reductions.oracles import DescentOracle, ExponentialOracle, Oracle, net, shifted, thresholds
-from stratsynth.questions import Program, total
+from stratsynth.questions import Program
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.adapters.reductions.amounts import Amount
     from stratsynth.adapters.reductions.goals import Goal
     from stratsynth.adapters.reductions.rates import Sizes
     from stratsynth.adapters.reductions.task import ReductionsProblem
@@ -39,7 +40,7 @@ class LoopResult:
     """Classifiers that a program fitted, with their weights in the mixture and their noisy counts."""
 
     thetas: Floats
-    """Coefficients, one row a classifier."""
+    """Coefficients, one entry a classifier."""
     weights: Floats
     """Probability of each classifier in the mixture."""
     counts: Floats
@@ -59,32 +60,32 @@ class LoopResult:
         return self.sigma * float(np.linalg.norm(self.weights))
 
 
-def counted(task: ReductionsProblem, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
-    """Program for `rho` that asks a task's counts and losses of classifiers, the rows of `thetas`.
+def counted(task: ReductionsProblem, thetas: Floats, pay: Amount) -> Program[tuple[Floats, float]]:
+    """Program for the amount `pay` that asks a task's counts and losses of classifiers, the entries of `thetas`.
 
     It returns (array of a row for each, their noise). Sums of losses are in units of their clips; one noise scale holds
     for all numbers.
     """
     measures = task.settings.measures
     # one question for counts and one for each measure of losses, at equal prices and so of one noise
-    each = rho / (1 + len(measures))
-    answer = yield from total(task.confusions(thetas), rho=each)
+    each = pay.over(1 + len(measures))
+    answer = yield from each.sums(task.confusions(thetas, pure=pay.pure))
     found = [np.array([part.values for part in answer])]
     for measure in measures:
         query = task.losses(thetas, measure)
-        sums = yield from total(query, rho=each)
+        sums = yield from each.sums(query)
         found.append(np.array([part.values for part in sums]) / query.clip)
     return np.hstack(found), answer[0].sigma
 
 
-def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Program of a task's Algorithm 2 for `rho` on a goal, by `sizes`.
+def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[LoopResult]:
+    """Program of a task's Algorithm 2 for the amount `pay` on a goal, by `sizes`.
 
     Returns a LoopResult: classifiers, weights, counts.
     """
     s = task.settings
-    oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
-    each = rho / s.iterations * (1 - 1e-12)
+    oracle, start, left = yield from _oracle(task, sizes, goal, pay)
+    each = left.over(s.iterations).times(1 - 1e-12)
     thetas, tables, sigma = list[Any](), list[Any](), 0.0
     # the first gradient is taken at the counts of a classifier that is always right
     mean, theta, weights = sizes.right, start, np.zeros(0)
@@ -92,8 +93,8 @@ def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -
         # Algorithm 2, line 10, but with G and at the noisy mixture's counts
         w = sizes.costs(goal.gradient(mean))
         # line 11: the private linear optimiser
-        theta = yield from oracle.solve(task, sizes, w, theta, each * (1 - s.loss_share))
-        (table,), sigma = yield from counted(task, theta[None], each * s.loss_share)
+        theta = yield from oracle.solve(task, sizes, w, theta, each.times(1 - s.loss_share))
+        (table,), sigma = yield from counted(task, theta[None], each.times(s.loss_share))
         thetas.append(theta)
         tables.append(table)
         # line 13 returns the uniform mixture instead
@@ -102,49 +103,49 @@ def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -
     return LoopResult(np.array(thetas), weights / weights.sum(), np.array(tables), sigma)
 
 
-def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[LoopResult]:
-    """Program of a task's Algorithm 1 for `rho` on a goal, by `sizes`; returns a LoopResult of one drawn candidate."""
+def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[LoopResult]:
+    """Program of a task's Algorithm 1 for `pay` on a goal, by `sizes`; returns a LoopResult of one drawn candidate."""
     s = task.settings
-    candidates, rho = yield from _candidates(task, sizes, goal, rho)
-    rho *= 1 - 1e-12
+    candidates, left = yield from _candidates(task, sizes, goal, pay)
+    left = left.times(1 - 1e-12)
     # Algorithm 1: the exponential mechanism with the penalised objective as its score
-    theta = yield from ExponentialOracle(candidates).chosen(task, goal.terms(), rho * (1 - s.loss_share))
-    tables, sigma = yield from counted(task, theta[None], rho * s.loss_share)
+    theta = yield from ExponentialOracle(candidates).chosen(task, goal.terms(), left.times(1 - s.loss_share))
+    tables, sigma = yield from counted(task, theta[None], left.times(s.loss_share))
     return LoopResult(theta[None], np.ones(1), tables, sigma)
 
 
-def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
-    """Program that returns (a task's oracle for a goal by `sizes`, first coefficients, the rho left of `rho`)."""
+def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Oracle, Floats, Amount]]:
+    """Program that returns (a task's oracle for a goal by `sizes`, first coefficients, what is left of `pay`)."""
     s = task.settings
     if s.oracle == "gradient":
-        start, rho = yield from _start(task, sizes, goal, rho)
-        return DescentOracle(s.inner_steps), start, rho
-    candidates, rho = yield from _candidates(task, sizes, goal, rho)
-    return ExponentialOracle(candidates), candidates[0], rho
+        start, left = yield from _start(task, sizes, goal, pay)
+        return DescentOracle(s.inner_steps), start, left
+    candidates, left = yield from _candidates(task, sizes, goal, pay)
+    return ExponentialOracle(candidates), candidates[0], left
 
 
-def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Program that fits a task's classifier to the goal's objective for a part of `rho`; returns (it, rest of rho).
+def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:
+    """Program that fits a task's classifier to the goal's objective for a part of `pay`; returns (it, rest of `pay`).
 
     `sizes` are the groups' numbers of records.
     """
-    s, zero = task.settings, np.zeros(len(task.features))
+    s, zero = task.settings, np.zeros(task.coefficients)
     # without constraints the costs are those of the objective alone
     w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
-    paid = rho * s.start_share
-    theta = yield from DescentOracle(s.start_steps).solve(task, sizes, w, zero, paid * (1 - 1e-12))
-    return theta, rho - paid
+    paid = pay.times(s.start_share)
+    theta = yield from DescentOracle(s.start_steps).solve(task, sizes, w, zero, paid.times(1 - 1e-12))
+    return theta, pay.less(paid)
 
 
-def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
-    """Program of a task that returns (array of candidates' coefficients, a row each; the rho left of `rho`).
+def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:
+    """Program of a task that returns (array of candidates' coefficients, an entry each; what is left of `pay`).
 
     They are public, or around a paid classifier, fitted to the goal by the groups' `sizes`.
     """
     s = task.settings
     if s.candidates == "net":
-        return net(len(task.features), s.number), rho
+        return net(task.coefficients, s.number), pay
     if s.candidates == "thresholds":
-        return thresholds(s.number), rho
-    theta, left = yield from _start(task, sizes, goal, rho)
+        return thresholds(s.number), pay
+    theta, left = yield from _start(task, sizes, goal, pay)
     return shifted(theta, task.movable, s.number, s.spread), left

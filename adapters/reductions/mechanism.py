@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from stratsynth import papers
+from stratsynth.accounting.budget import Currency
+from stratsynth.adapters.reductions.amounts import Amount
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
 from stratsynth.adapters.reductions.goals import (
     BOUNDED,
     CONSTRAINTS,
+    FS,
     MEANS,
     Goal,
     ObjectiveName,
@@ -38,7 +41,7 @@ from stratsynth.adapters.reductions.summary import stated
 from stratsynth.adapters.reductions.task import ReductionsProblem, task_of
 from stratsynth.adapters.shared.settings import check_sizes, check_target
 from stratsynth.checks import number, one_of
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Counts, Program, Question, Total, counts
@@ -61,7 +64,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     target: str = ""
-    """Column to predict, categorical of two levels; by default the last such column."""
+    """Column to predict, categorical of two levels, by default the last such column; or of more, if it is named."""
     features: Sequence[str] = at(())
     """Columns that predict the target; by default all but target and groups. A group's column may be named too."""
     groups: Sequence[str] = at(())
@@ -69,18 +72,20 @@ class Reductions(Mechanism[RandomisedClassifier]):
     objective: ObjectiveName = at("error")
     """Loss to minimise: the error rate, the squared loss (p - y)^2 or the log loss of the classifiers' probabilities,
     of all, on the mean of groups, or in the worst; 1 less the geometric or harmonic mean of the rates of being right by
-    label; or one rate of everybody."""
+    label; or one rate of everybody. Of more than two levels: errors and means."""
     constraints: Mapping[str, Any] = at({})
     """Constraints by name, each with its largest value: `equalized_odds`, `demographic_parity`, `true_positive_parity`,
     `false_positive_parity`, `error_parity` (the largest difference between groups), `bounded_loss`,
     `bounded_squared_loss`, `bounded_log_loss` (each group's error or loss: one number, or one for each group, as `F`,
     or group and label, as `F|yes`, that is named), `gini` (of the rates at which groups are predicted rightly),
-    `false_positive_rate`, `false_negative_rate` (of everybody). For `g_mean` and `h_mean` it is the least value."""
+    `false_positive_rate`, `false_negative_rate` (of everybody). For `g_mean`, `h_mean`, `micro_f` (F of all levels but
+    the first together: of two, F1 of the second) and `worst_f` (of each level, hence of their mean) it is the least
+    value. Of more than two levels: `error_parity`, `bounded_loss`, `gini`, means and F."""
     loss_clip: float = at(4.0, least=0.1, most=20)
     """Largest log loss of a record: larger ones count as this. Noise in log losses grows with it."""
     versus: Versus = at("pairs")
-    """Comparison that a parity makes: all `pairs` of groups, or each group with everybody (`overall`, as in
-    fairlearn)."""
+    """Comparison that a parity makes: all `pairs` of groups, whose bound is the largest gap itself; or each group with
+    everybody (`overall`, as in fairlearn), whose bound b allows a gap of 2 b between two groups."""
     method: Literal["frank_wolfe", "sampling"] = at("frank_wolfe")
     """`frank_wolfe` returns a mixture (Algorithm 2); `sampling` draws one candidate by the whole goal (Algorithm 1)."""
     oracle: Literal["gradient", "exponential"] = at("gradient")
@@ -88,7 +93,8 @@ class Reductions(Mechanism[RandomisedClassifier]):
     the exponential mechanism over candidates, which knows no losses of probabilities."""
     candidates: Literal["pool", "net", "thresholds"] = at("pool")
     """Candidates of `sampling` and `exponential`: a `pool` around a classifier that is trained privately, with other
-    intercepts and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature."""
+    intercepts and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature. A
+    budget of pure epsilon (delta = 0) takes public ones, `net` or `thresholds`."""
     number: int = at(200, least=2, most=10_000)
     """Number of candidates."""
     spread: float = at(1.0, least=1e-4, most=100)
@@ -154,7 +160,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
                 why = ": errors are shares" if name == "bounded_loss" else f": such losses are from 0 to {largest:g}"
                 for label, most in bound.items():
                     number(f"{self.name}: {name} of {label}", most, least=0, most=largest, hint=why)
-            elif name in MEANS:
+            elif name in (*MEANS, *FS):
                 why = ": such a mean is never above 1, so no classifier could keep a larger bound"
                 number(f"{self.name}: {name}", bound, above=0, most=1, hint=why)
             else:
@@ -184,9 +190,20 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
+        """Return the whole budget: rho per row, or pure epsilon if its delta is 0, which public candidates alone keep.
+
+        Refuse settings unfit for the public schema.
+        """
         self.task(public)
-        return budget.zcdp()
+        if budget.delta:
+            return budget.zcdp()
+        if not self.chooses or self.candidates == "pool":
+            raise Unsupported(
+                f"{self.name}: delta = 0 asks for pure epsilon, which noisy gradients do not keep. Take method = "
+                '"sampling" or oracle = "exponential", with candidates = "net" or "thresholds" (a pool lies around a '
+                "classifier that gradients train); or a delta above 0."
+            )
+        return budget.pure()
 
     @once
     def task(self, public: Public) -> ReductionsProblem:
@@ -220,19 +237,26 @@ class Reductions(Mechanism[RandomisedClassifier]):
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
         """Program on public facts, for `allot`: counts sizes, runs the method, returns a RandomisedClassifier."""
         task = self.task(public)
-        sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
+        pay = Amount(allot.amount, allot.currency == Currency.PURE).times(1 - 1e-9)
+        sizes, left = yield from self._sizes(task, pay)
         goal = self.goal(sizes)
         program = sampling if self.method == "sampling" else frank_wolfe
-        found = yield from program(task, sizes, goal, rho)
+        found = yield from program(task, sizes, goal, left)
         return stated(task, sizes, goal, found)
 
-    def _sizes(self, task: ReductionsProblem, rho: float) -> Program[tuple[Sizes, float]]:
-        """Program that returns (sizes of a task's groups and labels, times a row's weight; the part of `rho` left)."""
+    def _sizes(self, task: ReductionsProblem, pay: Amount) -> Program[tuple[Sizes, Amount]]:
+        """Program that returns (sizes of a task's groups and labels, times a row's weight; the part of `pay` left)."""
         weight = task.schema.row_weight.each
-        about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))
+        about = self.measures, self.loss_clip, task.levels
         if task.sizes is not None:
-            return Sizes(task.labels, task.sizes * weight, 0.0, self.least, *about), rho
-        (table,) = yield from counts([(*task.by, task.target)], rho=rho * self.count_share)
-        numbers = np.asarray(table.values, np.float64).reshape(len(task.labels), 2)
-        sizes = Sizes(task.labels, np.maximum(numbers, 0.0), table.sigma, self.least, *about)
-        return sizes, rho * (1 - self.count_share)
+            return Sizes(task.labels, task.sizes * weight, 0.0, self.least, *about), pay
+        part, shape = pay.times(self.count_share), (len(task.labels), len(task.levels))
+        if pay.pure:
+            # whoever predicts the first level of everybody has all records of a label in that prediction's count
+            (said,) = yield from part.sums(task.confusions(np.zeros((1, *task.coefficients)), pure=True))
+            numbers, sigma = said.values.reshape(*shape, -1)[:, :, 0], said.sigma
+        else:
+            (table,) = yield from counts([(*task.by, task.target)], rho=part.value)
+            numbers, sigma = np.asarray(table.values, np.float64).reshape(shape), table.sigma
+        sizes = Sizes(task.labels, np.maximum(numbers, 0.0), sigma, self.least, *about)
+        return sizes, pay.times(1 - self.count_share)

@@ -4,12 +4,14 @@ Definitions 7.1 to 7.3 of paper 002 require a bounded divergence between an orac
 each fixed w; `Oracle.cost` states it. The weights from the loop come from noisy answers alone, which the paper's
 Algorithm 2 gets wrong: it feeds weights of the exact losses into an oracle that is private for fixed ones only.
 
-    exponential   draws one of a finite set of candidates with probability proportional to exp(-e w.N_i / 2D): pure e,
-                  and e^2 / 8 in rho. D is the largest change of a score by one record: weights are centred for each
-                  group and label, which halves it and changes all candidates' scores equally.
+    exponential   draws one of a finite set of candidates with probability proportional to exp(-e w.N_i / 2D): pure e
+                  (LOPT_{e,0}), and e^2 / 8 in rho. D is the largest change of a score by one record: weights are
+                  centred for each group and label, which halves it and changes all candidates' scores equally.
     descent       noisy gradients of a weighted log loss. A record of group g and label y costs w[g, y, 1] - w[g, y, 0]
                   more if it is predicted as the second level: its label in the loss is the cheaper level, its weight
-                  that difference. Log losses of the goal are descended on as they are, but for their clip; squared
+                  that difference. Of several levels a record keeps its label, and weighs as much as its wrong
+                  predictions cost more than the right one in the mean; one whose label is to be missed is left out.
+                  Log losses of the goal are descended on as they are, but for their clip; squared
                   losses by the log loss of equal weights (`Sizes.costs` says why). Approximate and Renyi: order x rho
                   at every order.
 """
@@ -25,11 +27,12 @@ import numpy as np
 
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters.predictors.descent import GRID, Descent, Region
-from stratsynth.questions import Choose, Composite, Program, Term, choose, total
+from stratsynth.questions import Choose, Composite, Program, Term, total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.adapters.reductions.amounts import Amount
     from stratsynth.adapters.reductions.rates import Sizes
     from stratsynth.adapters.reductions.task import ReductionsProblem
 
@@ -65,7 +68,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def solve(
-        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
+        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
         """Program that returns the coefficients of a classifier that makes the product `weights` . counts small.
 
@@ -74,7 +77,7 @@ class Oracle(ABC):
             sizes: The groups' sizes.
             weights: Weights of counts, by group, label and prediction.
             start: The classifier of the step before.
-            rho: The budget of the problem.
+            pay: The budget of the problem.
         """
 
 
@@ -83,31 +86,31 @@ class ExponentialOracle(Oracle):
     """The exponential mechanism over candidates that are public, or paid for before."""
 
     candidates: Floats
-    """Coefficients, one row a candidate."""
+    """Coefficients, one entry a candidate."""
 
     def cost(self, rho: float) -> OracleCost:
         """Return an OracleCost: `rho`, and as epsilon that of a pure choice, sqrt(8 rho)."""
         return OracleCost(rho, Choose((), rho).epsilon)
 
     def solve(
-        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
+        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
-        """Program of a task that returns coefficients of the candidate drawn for `rho` by the costs `weights`.
+        """Program of a task that returns coefficients of the candidate drawn for `pay` by the costs `weights`.
 
         Weights are by group, label and prediction; if tiny, by errors. `sizes` are the groups', `start` is not used.
         """
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
-        centred = weights - weights.mean(axis=2, keepdims=True)
+        centred = weights - (weights.max(axis=2, keepdims=True) + weights.min(axis=2, keepdims=True)) / 2
         if (
             np.abs(centred).max() * sizes.total < FLAT
         ):  # nothing is to be preferred: then the error may as well be small
             centred = sizes.row("error")
-        return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
+        return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), pay))
 
-    def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], rho: float) -> Program[Floats]:
-        """Program of a task that returns coefficients of the candidate drawn for `rho` by a score, a sum of `terms`."""
+    def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], pay: Amount) -> Program[Floats]:
+        """Program of a task that returns coefficients of the candidate drawn for `pay` by a score, a sum of `terms`."""
         query = task.confusions(self.candidates)
-        number = yield from choose([Composite(query, i, terms) for i in range(len(self.candidates))], rho=rho)
+        number = yield from pay.choice([Composite(query, i, terms) for i in range(len(self.candidates))])
         return np.array(self.candidates[number])
 
 
@@ -122,18 +125,16 @@ class DescentOracle(Oracle):
         return OracleCost(rho)
 
     def solve(
-        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, rho: float
+        self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
         """Program of a task that returns coefficients after `steps` noisy gradients from `start`, by costs `weights`.
 
-        Weights are by group, label and prediction; `sizes` are the groups'. All steps cost `rho` together.
+        Weights are by group, label and prediction; `sizes` are the groups'. All steps cost the rho `pay` together.
         """
-        dearer = weights[:, :, 1] - weights[:, :, 0]  # extra cost of predicting the second level
+        dearer, flips = _dearer(weights)
         # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
-        most = max(float(np.abs(dearer).max()), 1e-300)
-        parts = np.floor(np.abs(dearer) / most * GRID) / GRID
-        # a record whose label is the dearer level gets the other label in the log loss
-        flips = (dearer < 0) != (np.arange(2) == 1)
+        most = max(float(dearer.max()), 1e-300)
+        parts = np.floor(dearer / most * GRID) / GRID
         # expected total of the parts, by public or paid sizes: the realised one is private
         mass = max(float((np.maximum(sizes.numbers, 0) * parts).sum()), 1.0)
         s = task.settings
@@ -141,16 +142,28 @@ class DescentOracle(Oracle):
         region = Region("box", s.radius)
         descent = Descent(region, task.rate, s.momentum, self.steps, tail, region.project(start))
         for _ in range(self.steps):
-            (answer,) = yield from total(task.gradients(descent.theta, parts, flips), rho=rho / self.steps)
-            descent.step(answer.values / mass)
+            (answer,) = yield from total(task.gradients(descent.theta, parts, flips), rho=pay.value / self.steps)
+            descent.step(answer.values.reshape(start.shape) / mass)
         return descent.result
 
 
-def net(features: int, number: int) -> Floats:
-    """Return an array (number, features) of coefficients, unit vectors a row, drawn by a fixed public seed."""
+def _dearer(weights: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
+    """Return (array, groups x labels: a wrong prediction's extra cost by `weights`; of two levels a mask of flips).
+
+    A record that the mask names counts with the other label, since a wrong prediction of it is the cheaper one. Of more
+    levels there is no mask (None): the cost is the mean over wrong predictions, and 0 where the right one is dearer.
+    """
+    levels = weights.shape[2]
+    right = np.diagonal(weights, axis1=1, axis2=2)
+    extra = np.where(np.eye(levels, dtype=bool), 0.0, weights).sum(axis=2) / (levels - 1) - right
+    return (np.abs(extra), extra < 0) if levels == 2 else (np.maximum(extra, 0.0), None)
+
+
+def net(shape: tuple[int, ...], number: int) -> Floats:
+    """Return an array of `number` coefficient arrays of this shape, each of norm 1, drawn by a fixed public seed."""
     # directions of normal vectors are uniform on the sphere
-    drawn = np.random.default_rng(2).normal(size=(number, features))
-    found: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    drawn = np.random.default_rng(2).normal(size=(number, *shape))
+    found: Floats = drawn / np.linalg.norm(drawn.reshape(number, -1), axis=1).reshape(-1, *(1 for _ in shape))
     return found
 
 
@@ -162,10 +175,11 @@ def thresholds(number: int) -> Floats:
 
 
 def shifted(theta: Floats, movable: NDArray[np.bool_], number: int, width: float) -> Floats:
-    """Return an array of `number` rows, copies of coefficients `theta`: the first unchanged, others moved.
+    """Return an array of `number` copies of the coefficients `theta`: the first unchanged, others moved.
 
-    Moves are of entries where the mask `movable` is true, normal with deviation `width`, by a fixed public seed.
+    Moves are of features where the mask `movable` is true, normal with deviation `width`, by a fixed public seed.
     """
-    moves = np.random.default_rng(3).normal(scale=width, size=(number, len(theta))) * movable
+    mask = movable.reshape(-1, *(1 for _ in theta.shape[1:]))
+    moves = np.random.default_rng(3).normal(scale=width, size=(number, *theta.shape)) * mask
     moves[0] = 0
     return theta + moves

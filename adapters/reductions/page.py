@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.adapters.reductions.rates import OF_PROBABILITIES
+from stratsynth.adapters.reductions.rates import MISSED, OF_PROBABILITIES
 from stratsynth.report.numbers import spelt
 from stratsynth.report.page import Cell, Column, Figure, Section, Table
 
@@ -74,7 +74,7 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
         rates.append(
             [
                 named(row["group"]),
-                NAMES[row["loss"]],
+                NAMES.get(row["loss"], f"predicted wrongly, {row['loss'].removeprefix(MISSED)}"),
                 row["records"],
                 *(Cell(spelt(row[key], kind), row[key]) for key in ("value", "noise")),
                 STATUS[row["status"]],

@@ -2,12 +2,14 @@
 
 With the counts N of a classifier, by group, label and prediction, and the numbers n of records by group and label, a
 rate is 1/2 + sum over its cells of (N_counted - N_other) / (2 n_cells): equal to N_counted / n_cells, as each record of
-a cell is either, but moved by half as much by one record of weight w.
+a cell is either, but moved by half as much by one record of weight w. So are the rates of more than two labels: N_other
+are then all predictions that are not counted.
 
     error            of a group or of everybody: predicted wrongly, among all             moved by w / (2 n_k)
     selection        predicted as the second level, among all                                      w / (2 n_k)
     false_positive   predicted as the second level, among those of the first              w / (2 n_k,first)
     false_negative   predicted as the first level, among those of the second              w / (2 n_k,second)
+    missed LEVEL     predicted as another level, of three and more, among those of LEVEL  w / (2 n_k,LEVEL)
 
 With S the sums of losses by group and label, each record's between 0 and a public clip c (1 for the squared loss), and
 in units of c, a mean loss is c sum over its cells of S / n_cells:
@@ -23,9 +25,10 @@ N and S depend on records when a score or a sum is asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,20 +39,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Loss = Literal[
-    "error",
-    "selection",
-    "false_positive",
-    "false_negative",
-    "squared_loss",
-    "squared_loss_first",
-    "squared_loss_second",
-    "log_loss",
-    "log_loss_first",
-    "log_loss_second",
-]
+Loss = str
+"""Name of a rate or mean loss: of `LOSSES` or `OF_PROBABILITIES`, or `missed LEVEL` of more than two levels."""
+MISSED = "missed "
 LOSSES: tuple[Loss, ...] = ("error", "selection", "false_positive", "false_negative")
-"""Losses of predictions."""
+"""Losses of predictions of two levels."""
 OF_PROBABILITIES: dict[Loss, tuple[Measure, tuple[int, ...]]] = {
     "squared_loss": ("squared", (0, 1)),
     "squared_loss_first": ("squared", (0,)),
@@ -64,14 +58,14 @@ BY_LABEL: dict[Loss, tuple[Loss, Loss]] = {
     "squared_loss": ("squared_loss_first", "squared_loss_second"),
     "log_loss": ("log_loss_first", "log_loss_second"),
 }
-"""Parts of a loss over the records with the first, and with the second, label."""
+"""Parts of a loss over the records with the first, and with the second, of two labels."""
 COUNTED: dict[Loss, tuple[tuple[int, int], ...]] = {
     "error": ((0, 1), (1, 0)),
     "selection": ((0, 1), (1, 1)),
     "false_positive": ((0, 1),),
     "false_negative": ((1, 0),),
 }
-"""Pairs of label and prediction that each loss counts."""
+"""Pairs of label and prediction that each loss counts, of two levels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +99,30 @@ class Sizes:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Names of all losses that counts and sums determine: of predictions, then those of `measures`."""
+        if self.several:
+            return ("error", *self.by_label("error"))
         return (*LOSSES, *(loss for loss, (measure, _) in OF_PROBABILITIES.items() if measure in self.measures))
+
+    @property
+    def several(self) -> bool:
+        """True for more than two levels of the target."""
+        return bool(self.numbers.shape[1] > 2)
+
+    def by_label(self, loss: Loss) -> tuple[Loss, ...]:
+        """Return the parts of `loss` over the records of each label, names of losses in the order of `levels`."""
+        return tuple(f"{MISSED}{level}" for level in self.levels) if self.several else BY_LABEL[loss]
+
+    def counted(self, loss: Loss) -> Sequence[tuple[int, int]]:
+        """Return the pairs of label and prediction, numbers of levels, that a loss of predictions counts."""
+        if not self.several:
+            return COUNTED[loss]
+        each = range(len(self.levels))
+        return [(k, q) for k in each for q in each if k != q and loss in ("error", f"{MISSED}{self.levels[k]}")]
 
     @property
     def right(self) -> Floats:
         """Vector for a classifier that is always right: its counts by group, label and prediction, then losses of 0."""
-        found = np.zeros((*self.numbers.shape, 2))
-        found[:, 0, 0], found[:, 1, 1] = np.maximum(self.numbers, 0).T
+        found = np.maximum(self.numbers, 0)[:, :, None] * np.eye(self.numbers.shape[1])
         return np.concatenate([found.ravel(), np.zeros(len(self.measures) * self.numbers.size)])
 
     def costs(self, slopes: Floats) -> Floats:
@@ -122,8 +133,8 @@ class Sizes:
         weights by group and label equal probabilities minimise both, if the model can express them. Where it cannot,
         the two differ; the weights of the mixture are found by the measured squared losses either way.
         """
-        counted = 2 * self.numbers.size
-        found = slopes[:counted].reshape(*self.numbers.shape, 2).copy()
+        counted = self.numbers.shape[1] * self.numbers.size
+        found = slopes[:counted].reshape(*self.numbers.shape, -1).copy()
         sums = slopes[counted:].reshape(-1, *self.numbers.shape)
         for measure, slope in zip(self.measures, sums, strict=True):
             for label in (0, 1):
@@ -149,7 +160,8 @@ class Sizes:
         The group is a number; None is all of them.
         """
         found = np.zeros(self.numbers.shape, bool)
-        for label in OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in COUNTED[loss]]:
+        of = OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in self.counted(loss)]
+        for label in of:
             found[slice(None) if group is None else group, label] = True
         return found
 
@@ -163,15 +175,15 @@ class Sizes:
 
         It is that of a group, by number, or of everybody (None); denominators are at least 1.
         """
-        found, cells = np.zeros((*self.numbers.shape, 2)), self.cells(loss, group)
+        found, cells = np.zeros((*self.numbers.shape, self.numbers.shape[1])), self.cells(loss, group)
         sums = np.zeros((len(self.measures), *self.numbers.shape))
         size = max(float(self.numbers[cells].sum()), 1.0)
         if loss in OF_PROBABILITIES:
             sums[self.measures.index(OF_PROBABILITIES[loss][0]), cells] = self.largest(loss) / size
             return np.concatenate([found.ravel(), sums.ravel()])
-        for label, said in COUNTED[loss]:
+        found[cells] = -0.5 / size
+        for label, said in self.counted(loss):
             found[slice(None) if group is None else group, label, said] = 0.5 / size
-            found[slice(None) if group is None else group, label, 1 - said] = -0.5 / size
         return np.concatenate([found.ravel(), sums.ravel()])
 
     def rate(self, loss: Loss, group: int | None, counts: Floats) -> float:

@@ -38,7 +38,9 @@ def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult)
         "plan": _plan(task, sizes, found),
         "measures": list(sizes.measures),
         "described": {
-            "Classifier": f"{len(found.thetas)} linear classifiers of {task.target} on {len(task.features)} features, "
+            "Classifier": f"{len(found.thetas)} linear classifiers of {task.target} "
+            + (f"({len(task.levels)} levels) " if len(task.levels) > 2 else "")
+            + f"on {len(task.features)} features, "
             + ("the best of them alone" if s.deterministic else "one drawn for each row"),
             "Groups": " x ".join(task.by) or "none: everybody together",
             "Fit": s.in_words,

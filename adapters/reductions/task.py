@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.predictors.descent import CURVATURE, largest_norm, rounded
-from stratsynth.adapters.reductions.goals import BOUNDED, PARITIES, bounded_places
-from stratsynth.adapters.shared.settings import check_columns, design_of, target_of, two_levels
+from stratsynth.adapters.predictors.descent import CURVATURE, RESIDUAL, largest_norm, rounded
+from stratsynth.adapters.reductions.goals import (
+    BOUNDED,
+    MULTICLASS,
+    PARITIES,
+    RATES,
+    TWO_LEVELED,
+    bounded_places,
+    measured_by,
+)
+from stratsynth.adapters.shared.settings import check_columns, design_of, several_levels, target_of, two_levels
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, Confusions, Gradients, GroupLosses
+from stratsynth.questions.sums.gradients import Link
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -64,24 +73,39 @@ class ReductionsProblem:
         groups = {f"{name}={level}" for name in self.by for level in self.schema.levels(name)}
         return np.array([name == "1" or name in groups for name in self.features])
 
-    def confusions(self, thetas: Floats) -> Confusions:
-        """Return the question for counts by group, label and prediction of each classifier, a row of `thetas`."""
-        return Confusions(self.design, self.target, rounded(thetas), self.by)
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Levels of the target."""
+        return tuple(self.schema.levels(self.target))
+
+    @property
+    def coefficients(self) -> tuple[int, ...]:
+        """Shape of a classifier's coefficients: one a feature, and of more than two levels one a feature and level."""
+        size, levels = len(self.features), len(self.levels)
+        return (size,) if levels == 2 else (size, levels)
+
+    def confusions(self, thetas: Floats, *, pure: bool = False) -> Confusions:
+        """Return the question for counts by group, label and prediction of each classifier, an entry of `thetas`.
+
+        Counts that are paid in `pure` epsilon are priced by the L1 norm.
+        """
+        return Confusions(self.design, self.target, rounded(thetas), self.by, "l1" if pure else "l2")
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
         """Return the question for sums of `measure` losses by group and label of each classifier, a row of `thetas`."""
         clip = self.settings.loss_clip if measure == "log" else 1.0
         return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)
 
-    def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_]) -> Gradients:
+    def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_] | None) -> Gradients:
         """Return the question for the gradient of log loss at coefficients `theta`, rows weighted by their cell.
 
         Cells are groups x labels; `parts` has their weights. Rows of cells with True in `flips` count with the other
-        label.
+        label; None for more than two levels.
         """
         by, thetas = (*self.by, self.target), rounded(theta[None])
-        parts, flips = parts.reshape(self.shape), flips.reshape(self.shape)
-        return Gradients(self.design, self.target, "logistic", thetas, self.clip, by, parts, flips)
+        turned = None if flips is None else flips.reshape(self.shape)
+        link: Link = "softmax" if flips is None else "logistic"
+        return Gradients(self.design, self.target, link, thetas, self.clip, by, parts.reshape(self.shape), turned)
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
@@ -92,8 +116,10 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
     schema, who = public.schema, settings.name
     taken = (*settings.features, *settings.groups)
     check_columns(who, taken, public)
-    what = "a categorical column of two levels"
-    target = target_of(who, settings.target, taken, public, two_levels, what)
+    _refuse_numeric(settings, schema)
+    fits, what = (several_levels, "of at least two levels") if settings.target else (two_levels, "of two levels")
+    target = target_of(who, settings.target, taken, public, fits, f"a categorical column {what}")
+    _check_levels(settings, len(schema.levels(target)))
     by = tuple(name for name in settings.groups if name in schema.columns)
     if by and math.prod(schema.shape(by)) > MOST_GROUPS:
         raise Unsupported(f"{who}: {' x '.join(by)} has more than {MOST_GROUPS:,} groups; use fewer columns.")
@@ -104,13 +130,37 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
     one_number = len(columns) == 1 and isinstance(schema.column(columns[0]), Numeric) and len(design.names(schema)) == 2
     if settings.candidates == "thresholds" and settings.chooses and not one_number:
         raise Unsupported(f'{who}: candidates = "thresholds" needs one feature, numeric and never absent.')
-    norm = largest_norm(design)
-    clip, rate = settings.clip or norm / 2, settings.rate or 1 / (CURVATURE["logistic"] * norm**2)
+    norm, link = largest_norm(design), "logistic" if len(schema.levels(target)) == 2 else "softmax"
+    clip = settings.clip or RESIDUAL[link] * norm / 2
+    rate = settings.rate or 1 / (CURVATURE[link] * norm**2)
     task = ReductionsProblem(
         settings, schema, target, design, by, labels, _public_sizes(settings, schema, target, labels), clip, rate
     )
-    task.confusions(np.zeros((1, len(task.features)))).check(schema)
+    task.confusions(np.zeros((1, *task.coefficients))).check(schema)
     return task
+
+
+def _refuse_numeric(settings: Reductions, schema: Schema) -> None:
+    """Refuse a numeric target, with what least squares over groups are fitted by."""
+    if settings.target in schema.columns and isinstance(schema.column(settings.target), Numeric):
+        raise Unsupported(
+            f"{settings.name}: the target must be categorical, and {settings.target} is numeric. group_regression fits "
+            "least squares over groups (objective, group_weights, loss_bounds): squared losses are convex, so that a "
+            "mixture of regressions to draw from, as fitted here, loses to the mean of them."
+        )
+
+
+def _check_levels(settings: Reductions, levels: int) -> None:
+    """Refuse, for a target of more than two `levels`, goals that are of two, and thresholds."""
+    named = (settings.objective, *settings.constraints)
+    two = [name for name in named if name in RATES or measured_by(name) or name in TWO_LEVELED]
+    if levels > 2 and two:
+        raise Unsupported(
+            f"{settings.name}: {two[0]} is of a target of two levels, and {settings.target} has {levels}. Of more "
+            f"there are {', '.join(MULTICLASS)}; fermi has a penalty of demographic parity for several levels."
+        )
+    if levels > 2 and settings.candidates == "thresholds" and settings.chooses:
+        raise Unsupported(f'{settings.name}: candidates = "thresholds" tell two levels apart, and there are {levels}.')
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
@@ -123,7 +173,7 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
         if (name in PARITIES or name == "gini") and len(labels) < 2:
             raise Unsupported(f"{who}: {name} compares groups; name the columns of at least two with `groups`.")
         if isinstance(bound, Mapping):
-            places = bounded_places(name, labels, levels) if name in BOUNDED else {}
+            places = bounded_places(name, labels, levels, levels) if name in BOUNDED else {}
             for label in bound:
                 if label not in places or not label:
                     known = ", ".join(labels[:5]) or "none"
@@ -150,7 +200,7 @@ def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tup
     lacking = [name for name in names if name not in settings.sizes]
     if lacking:
         raise UsageError(f"{who}: sizes lacks {lacking[0]!r}; name every group with every label.")
-    found = np.array([settings.sizes[name] for name in names], np.float64).reshape(len(labels), 2)
+    found = np.array([settings.sizes[name] for name in names], np.float64).reshape(len(labels), len(levels))
     needed = {loss for name in settings.constraints for loss in PARITIES.get(name, ())}
     for loss, k in (("false_positive", 0), ("false_negative", 1)):
         empty = [label for label, size in zip(labels, found[:, k], strict=True) if size < 1]

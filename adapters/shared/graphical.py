@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from stratsynth.adapters.engine import Graphical, Problem, Solution
+from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem, Solution
 from stratsynth.adapters.engine.condition import condition
 from stratsynth.adapters.engine.restricted_fit import marginals_of
 from stratsynth.adapters.engine.single_update import updated
 from stratsynth.adapters.engine.solve import engine
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.engine.zeros import Forbidden, forbidden, held_together
+from stratsynth.adapters.shared.denoised import denoised_columns
 from stratsynth.adapters.shared.known import within_size
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.questions import Clique, Program, work
@@ -45,6 +46,8 @@ class GraphicalLearner(Learner[Graphical]):
     """Model that the fit departs from; None for the uniform distribution."""
     solution: Solution | None = None
     """Solution of the last fit; None before the first."""
+    denoise: bool = False
+    """True if the last fit takes noisy one-way tables by their posterior means."""
 
     @cached_property
     def _sizes(self) -> tuple[tuple[str, int], ...]:
@@ -67,6 +70,17 @@ class GraphicalLearner(Learner[Graphical]):
     def model(self) -> Graphical:
         """Model of the last fit, with the learner's schema."""
         return Graphical.of(self.schema, self.fitted)
+
+    def taken_in(self, *, last: bool) -> list[MeasuredTable]:
+        """Return the tables that a fit takes, between rounds or the last, which may take columns without their noise.
+
+        Public tables are judged by the noisy ones in any case.
+        """
+        tables = super().taken_in(last=last)
+        if not (last and self.denoise):
+            return tables
+        public = len(tables) - len(self.tables)
+        return [*tables[:public], *denoised_columns(self.tables, self.total)]
 
     def fit(self, *, last: bool = False) -> Program[None]:
         """Program that fits all tables: few steps between two rounds, or, for the `last` fit, all of them."""

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: `group_regression`, `reductions`, `fermi` and `fair_sgd` on arrays.
+"""Estimators for scikit-learn: `group_regression`, `reductions`, `fermi`, `fair_sgd`, `output_perturbation` on arrays.
 
 What scikit-learn would read from the data is a parameter here, since it would be learned for free: the bounds of
 features and target, the classes, the levels of the sensitive feature. Rows with another class or level are left out
@@ -14,6 +14,7 @@ from stratsynth.adapters.sklearn.estimators import GroupClassifier, GroupRegress
 from stratsynth.adapters.sklearn.fair import FairSGDClassifier
 from stratsynth.adapters.sklearn.fermi import FermiClassifier
 from stratsynth.adapters.sklearn.folds import cross_validate
+from stratsynth.adapters.sklearn.perturbed import OutputPerturbationClassifier
 from stratsynth.adapters.sklearn.reductions import ReductionsClassifier
 from stratsynth.adapters.sklearn.scores import NoisyScore, PublicScore
 from stratsynth.adapters.sklearn.searches import EveryFoldSpends, Folds
@@ -26,6 +27,7 @@ __all__ = [
     "GroupClassifier",
     "GroupRegressor",
     "NoisyScore",
+    "OutputPerturbationClassifier",
     "PublicScore",
     "ReductionsClassifier",
     "cross_validate",

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.accounting.public_budget import budget_of
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.checks import is_list, quoted_value
@@ -152,7 +153,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     @property
     def _budget(self) -> Budget:
         neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
-        return Budget(self.epsilon, self.delta, neighbours, first=self.first)
+        return budget_of(self.epsilon, self.delta, neighbours, first=self.first, public=self.public is True)
 
     @property
     def certificate_(self) -> Mapping[str, Any]:

@@ -29,11 +29,11 @@ class ReductionsClassifier(Classified):
         epsilon: Epsilon that each fit spends.
         delta: Delta that each fit spends.
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
-        classes: The two classes, declared; rates are those of predicting the second.
+        classes: The classes, declared: two, and rates are those of predicting the second; or more.
         groups: The declared levels of the sensitive feature; None for one group of everybody.
         constraints: A table of names and bounds as for `Reductions`, one name, or a constraint object of fairlearn.
         versus: As for `Reductions`, and so are all others but the last six. fairlearn's objects
-            compare with everybody.
+            compare with everybody: their bound b allows a gap of 2 b between two groups.
         declared_size: The number of rows if it is public.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
@@ -63,19 +63,6 @@ class ReductionsClassifier(Classified):
     radius: float = 5.0
     deterministic: bool = False
     random_state: int = 0
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags, among them that there are two classes only."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def _declared(self) -> Sequence[Any]:
-        """Return the two declared classes as a list; refuse (ValueError) another number, or equal ones."""
-        classes = super()._declared()
-        if len(classes) != 2:
-            raise ValueError("Only binary classification is supported: classes must be two different ones, declared.")
-        return classes
 
     def _mechanism(self, features: Sequence[str]) -> Reductions:
         """Return the mechanism `reductions` for feature columns of these names; fairlearn's constraints translated."""

@@ -15,6 +15,7 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.questions import Answer, Choose, Columns, Counts, Question, Total
+from stratsynth.questions.minimiser import Minimiser
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import FitAccount
@@ -47,7 +48,7 @@ class Quieter:
 
     def __call__(self, question: Question) -> Question:
         """Return a copy of the question at the price of `factor` times its noise; other kinds unchanged."""
-        if isinstance(question, Counts | Choose):
+        if isinstance(question, Counts | Choose | Minimiser):
             return replace(question, rho=question.rho / self.factor**2)
         if not isinstance(question, Total):
             return question

@@ -17,6 +17,8 @@ from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.errors import Unsupported
 from stratsynth.evaluation.audit.choices import log_law
 from stratsynth.questions import Answer, Choose, Counts, NoisyTable, Total
+from stratsynth.questions.base import Setting
+from stratsynth.questions.minimiser import Minimiser
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +48,13 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
         scales, one, two = question.sigmas(asked.schema, neighbours), here.tables, there.tables
     elif isinstance(question, Total):
         scales, one, two = question.scales(asked.schema, neighbours), here.sums[0], there.sums[0]
+    elif isinstance(question, Minimiser):
+        at = Setting(asked.schema, neighbours)
+        scales, one, two = (
+            [question.scale(at.schema, neighbours)],
+            [question.exact(at, here)],
+            [question.exact(at, there)],
+        )
     else:
         raise Unsupported(f"audit: the answer to {type(question).__name__} has no likelihood.")
     pairs = list(zip(one, two, scales, strict=True))

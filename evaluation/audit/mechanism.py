@@ -25,9 +25,11 @@ LONG = Budget(1, 1e-9)
 """Budget of the long form: the usual claim, which takes many runs to test."""
 QUICK: dict[str, dict[str, Any]] = {
     "fair_sgd": {"groups": ["SEX"], "target": "WORK", "iterations": 3, "sampling": 0.5},
+    "output_perturbation": {"model": "linear", "strength": 1e4},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
 }
-"""Mechanism's name -> settings for small worlds, where defaults would ask one question only or train at length."""
+"""Mechanism's name -> settings for small worlds, where defaults would ask one question only, train at
+length or move by far less than what is charged."""
 
 
 def audit_mechanism(

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.public_budget import MOST_PUBLIC_EPSILON
 from stratsynth.errors import RecipeError, Unsupported, WeightsError
 from stratsynth.evaluation.comparisons.competitors import (
     FROM_PRIOR,
@@ -129,7 +130,7 @@ class Grid:
             recipe,
             with_own(mechanisms, own or {}),
             tuple(tuple(columns) for columns in stratifications),
-            tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
+            tuple(min(float(epsilon), MOST_PUBLIC_EPSILON) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
             said.get("seeds", 5),
             read_scoring(recipe, said, by, stratifications),
             said.get("workers", 1),
@@ -163,7 +164,7 @@ class Grid:
 
     def budget(self, cell: GridFit) -> Budget:
         """Budget of the cell's fit: the recipe's, with the cell's epsilon instead of its own."""
-        return replace(self.recipe.budget(), epsilon=cell.epsilon)
+        return replace(self.recipe, spend=replace(self.recipe.spend, epsilon=cell.epsilon)).budget()
 
     def how(self, cell: GridFit) -> Mechanism[Any]:
         """Return the cell's mechanism, stratified by the cell's columns unless it is an object with its own strata.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,7 +63,7 @@ def check_keys(said: Mapping[str, Any]) -> None:
     if not all(map(is_texts, columns)):
         raise RecipeError(f"[compare] stratifications must be {KINDS['stratifications'][1]}.")
     epsilons = said.get("epsilons", [])
-    if not all(map(is_number, epsilons)):
+    if not all(is_number(epsilon) or epsilon == math.inf for epsilon in epsilons):
         raise RecipeError(f"[compare] epsilons must be {KINDS['epsilons'][1]}.")
     for key in ("metrics", "positive", "models"):
         if not is_texts(said.get(key, [])):

@@ -31,11 +31,12 @@ NAMES = (
     "first",
     "design",
     "ordered",
+    "small",
     "fair",
     "linked",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
-PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
+PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus", "linear")
 ONLY = {
     "synth": ("mst", "aim", "gem"),
     "predict": PREDICT,
@@ -44,6 +45,7 @@ ONLY = {
     "strata": ("independent", "pooled", "aim", "mst"),
     "prior": ("borrowed",),
     "census": ("numbers",),
+    "fair": ("more",),
 }
 """The parts that can be measured alone."""
 
@@ -58,15 +60,16 @@ def _parser() -> argparse.ArgumentParser:
         help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
         "not simulated people; of answers for --only tables; intervals, census: a state's person records of 2024; "
         "weights: person records with PWGTP (Parquet), besides simulated people; fair, linked: person records "
-        "(Parquet)",
+        "(Parquet); predict --only linear: incomes of NIST's excerpt (CSV)",
     )
     parser.add_argument(
         "--only",
-        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone, or "
+        "`linear`, for linear regressions beside each other; answers: "
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
         "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
         "prior: `borrowed`, for other constants of what groups borrow from the others; census: `numbers`, for the "
-        "errors of incomes, with or without --acs",
+        "errors of incomes, with or without --acs; fair: `more`, several groups and three classes",
     )
     parser.add_argument(
         "--base",
@@ -85,26 +88,30 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, ordered, linked, census --only numbers: instead of the usual",
+        help="pooled, prior, frames, fair, ordered, small, linked, census --only numbers, predict --only linear: "
+        "instead of the usual",
     )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, ordered, fair, answers, intervals, design, linked, frames, census --only "
-        "numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of linked and "
-        "the last two 1",
+        help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, linked, frames, census "
+        "--only numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the "
+        "last three 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
-        "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
+        "--out",
+        metavar="FOLDER",
+        help="answers, fair: keep the results of fits here, to go on with after an interruption; fair draws them too",
     )
+    parser.add_argument("--quick", action="store_true", help="fair: epsilon 1 alone, about ten minutes with 3 seeds")
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument(
         "--rows",
         type=int,
         metavar="N",
-        help="pooled, prior: the number of simulated people, linked: of households; fair: of a file's",
+        help="pooled, prior: the number of simulated people, linked: of households; fair: most rows of a data set",
     )
     parser.add_argument(
         "--sizes",
@@ -118,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'; fair")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV); fair")
     parser.add_argument(
-        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered: CSV or Parquet besides"
+        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered, small: CSV or Parquet besides"
     )
     parser.add_argument(
         "--millions",
@@ -164,6 +171,8 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
     module = import_module(f"benches.{only or name if name in {'predict', 'prior', 'census'} else name}")
+    if name == "fair" and only:
+        module = import_module("benches.fair_more")
     usual = {"answers": 1_000, "design": 1_000, "intervals": 300}
     seeds = arguments.seeds if arguments.seeds is not None else usual.get(name, 5)
     epsilons = {"epsilons": arguments.epsilons} if arguments.epsilons else {}
@@ -205,17 +214,25 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
         "design": {"seeds": seeds},
+        "small": {"tables": arguments.tables, "seeds": seeds, **epsilons},
         "ordered": {
             "tables": arguments.tables,
             "base": arguments.base,
             "seeds": seeds,
             **epsilons,
         },
-        "fair": {
+        "fair": {"seeds": arguments.seeds or 3, "adult": arguments.adult, "acs": arguments.acs}
+        if only
+        else {
             "seeds": arguments.seeds or 3,
             "rows": arguments.rows,
-            **{key: getattr(arguments, key) for key in ("adult", "law", "acs")},
-            **epsilons,
+            **{key: getattr(arguments, key) for key in ("adult", "law", "acs", "out")},
+            **({"epsilons": (1.0,)} if arguments.quick else epsilons),
+        },
+        "predict": {
+            "seeds": seeds,
+            **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))},
+            **({"acs": arguments.acs, **epsilons} if only == "linear" else {}),
         },
         "linked": {
             "acs": arguments.acs,
@@ -224,7 +241,6 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "seeds": arguments.seeds or 1,
             **epsilons,
         },
-        "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
     }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))
     return found

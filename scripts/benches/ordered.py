@@ -40,7 +40,7 @@ def run(
 ) -> list[Figure]:
     """Return figures of a mechanism for the built-in census and each file, CSV or Parquet, over `seeds` fits each."""
     kinds = ("mst", "aim", "gem", "pooled") if base == "all" else (base,)
-    cases = [_census(), *(_file(Path(path)) for path in tables)]
+    cases = [_census(), *(as_drafted(Path(path)) for path in tables)]
     return [
         figure
         for name, frame, schema in cases
@@ -57,7 +57,7 @@ def _census() -> tuple[str, pd.DataFrame, Schema]:
     return "20,000 simulated people", census.make(20_000, seed=1), schema
 
 
-def _file(path: Path) -> tuple[str, pd.DataFrame, Schema]:
+def as_drafted(path: Path) -> tuple[str, pd.DataFrame, Schema]:
     """Return name, rows (at most `MOST_ROWS`, always the same ones) and drafted schema of a file."""
     import pandas as pd
 

@@ -47,7 +47,7 @@ def _monte_carlo() -> Figure:
     """Runs of noise as columns of one matrix."""
     rng = np.random.default_rng(0)
     people = make_people((ROWS // GROUPS,) * GROUPS, rng.normal(size=(GROUPS, FEATURES)), (1.0,) * GROUPS, rng)
-    way = Way(np.full(GROUPS, 1 / ROWS), np.full(GROUPS, 100.0))
+    way = Way(np.full(GROUPS, 1 / GROUPS), np.full((1, GROUPS), 100.0), 1.0)
     timing = timed(lambda: descend(people, way, Steps(), RUNS, np.random.default_rng(1)), 1, warm=False)
     name = f"{RUNS:,} runs of noise: {GROUPS} groups, {FEATURES} features, {ROWS:,} rows, 100 steps"
     return seconds(name, timing, at_most=60)

@@ -1,17 +1,19 @@
-"""`predict --only reductions`: speed, excess risk, and violations of equalized odds beside fairlearn's."""
+"""`predict --only reductions`: speed, excess risk, violations of equalized odds beside fairlearn's, inner steps."""
 
 from __future__ import annotations
 
 import tempfile
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from benches.figures import seconds, started
+from stratsynth.mechanisms import Public, make
 from studies.figures import Figure, limited
 from studies.reductions import curves, frank_wolfe
-from studies.reductions.odds import Outcome, cases, methods, not_private, simulated
+from studies.reductions.odds import SLACK, Outcome, cases, methods, not_private, private, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,8 @@ METHODS: tuple[Literal["paper", "true"], ...] = ("paper", "true")
 EPSILONS = (1.0, 3.0)
 ROWS = (125, 250, 500, 1_000, 2_000)
 TABLES = 6
+INNER_STEPS, RATES = (15, 30), (1.0, 1.9)
+"""Gradients of one step, and rates over the default one, which is one over the largest curvature."""
 FAIRLEARN_SEEDS = 2
 """fairlearn takes about a minute on Adult; its spread over splits is small."""
 COLD = """
@@ -44,7 +48,7 @@ def run(*, seeds: int = 10, adult: str | None = None, law: str | None = None) ->
     timed = found[0] if adult else simulated(ADULT_ROWS, 0)
     figures = [*_cold_fits(timed), _slope(), *_counterexample()]
     for case in found or [simulated(20_000, 1)]:
-        figures += _compared(case, seeds)
+        figures += [*_compared(case, seeds), *_trained(case, seeds)]
     return figures
 
 
@@ -94,6 +98,19 @@ def _compared(case: Problem, seeds: int) -> list[Figure]:
     for name, constrained in (("logistic regression", False), ("fairlearn's ExponentiatedGradient", True)):
         outcomes = [not_private(case, seed, constrained=constrained) for seed in range(few)]
         figures += _shown(f"{case.name}, not private, {name}", outcomes)
+    return figures
+
+
+def _trained(case: Problem, seeds: int) -> list[Figure]:
+    """Errors and violations by the oracle's number of gradients and their rate, at epsilon 1."""
+    figures = []
+    settings = {"target": case.target, "features": case.features, "groups": [case.group]}
+    usual: Any = make("reductions", settings)
+    rate = usual.task(Public(case.schema)).rate
+    for steps, factor in product(INNER_STEPS, RATES):
+        how = {"constraints": {"equalized_odds": SLACK}, "inner_steps": steps, "rate": factor * rate}
+        outcomes = [private(case, 1.0, seed, **how) for seed in range(seeds)]
+        figures += _shown(f"{case.name}, epsilon 1, {steps} gradients a step, {factor:g} x the rate", outcomes)
     return figures
 
 

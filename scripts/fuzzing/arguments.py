@@ -99,6 +99,7 @@ def _doors(place: Path) -> list[Door]:
             (adapters.GroupRegression, {"target": "AGE", "features": ("WORK",), "groups": ("SEX",)}),
             (adapters.Reductions, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",)}),
             (adapters.DPFermi, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",), "penalty": 1.0}),
+            (adapters.OutputPerturbation, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",)}),
             (adapters.FairSGD, {"target": "WORK", "features": ("AGE",), "groups": ("SEX",)}),
         )
     ]

@@ -162,9 +162,14 @@ def texts(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def survey(path: Path) -> Schema:
     """The schema of a file: person records, which have ESR, or NIST's excerpt, which has industries instead."""
+    return acs.pums() if "ESR" in columns(path) else acs.excerpt()
+
+
+def columns(path: Path) -> list[str]:
+    """Names of the columns of a file."""
     if not path.is_file():
         raise UsageError(f"there is no file {path}.")
-    return acs.pums() if "ESR" in open_source(path).columns() else acs.excerpt()
+    return list(open_source(path).columns())
 
 
 def _read(path: Path, what: str, needed: Sequence[str]) -> pd.DataFrame:

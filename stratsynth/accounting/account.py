@@ -10,7 +10,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from stratsynth.accounting.budget import TRUNCATION_SHARE, Allotment, Budget, Currency
+from stratsynth.accounting.budget import MOST_EPSILON, TRUNCATION_SHARE, Allotment, Budget, Currency
 from stratsynth.accounting.charges import FIRST, Charge, Spending
 from stratsynth.accounting.standing import Standing
 from stratsynth.errors import BudgetRefused, Unsupported
@@ -93,7 +93,7 @@ class FitAccount:
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse a `distance` that delta does not cover, another currency, unreserved noise or rates, claimed delta."""
-        tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
+        tails = (1 + math.exp(min(self.budget.epsilon, MOST_EPSILON))) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE
             raise Unsupported(

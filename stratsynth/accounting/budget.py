@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from stratsynth.accounting.zcdp import rho_of
-from stratsynth.checks import is_texts, number
+from stratsynth.checks import is_texts, number, one_of
 from stratsynth.errors import Unsupported, UsageError
 
 TRUNCATION_SHARE = 1e-6
 """Share of delta set aside for the samplers' total-variation error. It changes epsilon in the eighth digit."""
 MOST_EPSILON = 25.0
 """Largest epsilon of a budget: above it a guarantee is vacuous, and the samplers' error would exceed its share of
-delta."""
+delta; `PublicBudget` goes further."""
 LEAST_DELTA = 1e-100
 MOST_FIRST = 0.5
 """Largest share of a fit's amount that its first question may cost."""
@@ -75,10 +75,12 @@ OPENED_IN_RHO = (Currency.ZCDP, Currency.SAMPLED)
 class Budget:
     """The (epsilon, delta) that one fit may spend under the declared neighbours. There is no default delta."""
 
+    most: ClassVar[float] = MOST_EPSILON
+    beyond: ClassVar[str] = "; on data declared public PublicBudget takes more"
     epsilon: float
     """Largest change of the log-probability of any event between neighbouring tables, but for delta."""
     delta: float
-    """Additive slack of the guarantee in probability, above 0 and below 1; far below one over the number of people."""
+    """Additive slack of the guarantee in probability, far below one over the number of people; 0 is pure epsilon."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """Notion of neighbour that the guarantee is stated for; the certificate prints the prices of others too."""
     unit: str = "record"
@@ -94,20 +96,18 @@ class Budget:
     """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
     def __post_init__(self) -> None:
-        """Refuse epsilon not in (0, MOST_EPSILON], delta not in [LEAST_DELTA, 1), other neighbours, unfit units."""
-        number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
-        number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
+        """Refuse epsilon not in (0, most], delta not 0 nor in [LEAST_DELTA, 1), neighbours, unfit units."""
+        number("budget: epsilon", self.epsilon, above=0, most=self.most, hint=self.beyond)
+        least = LEAST_DELTA if self.delta else 0
+        number("budget: delta", self.delta, least=least, below=1, hint="; 1e-9 is usual, and 0 is pure epsilon")
         number("budget: first", self.first, least=0, most=MOST_FIRST, optional=True)
         for key in ("epsilon", "delta"):
             if type(getattr(self, key)) not in (int, float):  # a number of numpy
                 object.__setattr__(self, key, float(getattr(self, key)))
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
             raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
-        try:
-            object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
-        except ValueError:
-            known = " or ".join(repr(str(n)) for n in Neighbours)
-            raise UsageError(f"budget: neighbours must be {known}.") from None
+        one_of("budget: neighbours", self.neighbours, [n.value for n in Neighbours])
+        object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
         if not is_texts(self.public) or (self.public and self.neighbours != Neighbours.ATTRIBUTE):
             raise UsageError("budget: which columns are public is said by the schema, as public = true.")
         object.__setattr__(self, "public", tuple(sorted(self.public)))
@@ -136,6 +136,7 @@ class Budget:
 
     def zcdp(self) -> Allotment:
         """Return an allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
+        self._slack("rho")
         rho = self._row(rho_of(self.epsilon, self.delta - self.truncation_delta), 2)
         return Allotment(Currency.ZCDP, less(rho, self.opening(Currency.ZCDP)), self)
 
@@ -147,6 +148,7 @@ class Budget:
         """Return an allotment of `steps` steps on Poisson samples of `rate`, with the least noise in the budget."""
         from stratsynth.accounting.sampled import least_noise
 
+        self._slack("steps on samples")
         self._single("steps on samples are")
         noise = least_noise(self, rate=rate, steps=steps)
         first = self.opening(Currency.SAMPLED)
@@ -160,6 +162,13 @@ class Budget:
     def _row(self, amount: float, power: int) -> float:
         """Return the part of a unit's `amount` that each of its k rows may cost: amount / k^power, rounded down."""
         return amount if self.rows == 1 else amount / self.rows**power * (1 - UNIT_SLACK)
+
+    def _slack(self, what: str) -> None:
+        if not self.delta:
+            raise Unsupported(
+                f"budget: delta = 0 is for fits that spend pure epsilon, and this one spends {what}. Take a delta "
+                "such as 1e-9, or a mechanism that does: clipped_mean, or choices of reductions by public candidates."
+            )
 
     def _single(self, what: str) -> None:
         if self.rows > 1:

@@ -17,8 +17,8 @@ from stratsynth.accounting.half_done import refuse_half_done
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.lines import Shared, allotment_of, head_of, reservations, runs_of, shared_by
-from stratsynth.accounting.standing import Outlook, afford_all, largest, rule
-from stratsynth.accounting.totals import readable, total
+from stratsynth.accounting.standing import Outlook, afford_all, largest, readable, rule
+from stratsynth.accounting.totals import total
 from stratsynth.errors import UsageError
 
 

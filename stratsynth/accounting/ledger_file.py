@@ -49,8 +49,8 @@ from stratsynth.accounting.paths import (
     tidy,
 )
 from stratsynth.accounting.registry import Registry
-from stratsynth.accounting.standing import Standing
-from stratsynth.accounting.totals import afford, readable, total
+from stratsynth.accounting.standing import Standing, readable
+from stratsynth.accounting.totals import afford, total
 from stratsynth.errors import LedgerError, UsageError
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.ledger import APART, Request, fresh_seed
-from stratsynth.accounting.standing import Standing
-from stratsynth.accounting.totals import afford, readable, total
+from stratsynth.accounting.standing import Standing, judged_at, readable
+from stratsynth.accounting.totals import afford, total
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
 from stratsynth.noise import SystemEntropy
@@ -86,7 +86,7 @@ class ProcessLedger:
             )
         if any(allot.promise.unit != request.budget.unit for allot in made):
             raise UsageError("guarantees for different units cannot be added up on the same data.")
-        afford(self.cap_epsilon, made, request.allot, request.budget.delta)
+        afford(self.cap_epsilon, made, request.allot, judged_at(made, request.budget.delta))
         request.before_reserving()
         mine = [request.opening or request.allot]
         self._made.append(mine)
@@ -101,7 +101,7 @@ class ProcessLedger:
             with _LOCK:
                 made = self.joined._made  # noqa: SLF001 - of this class
                 others = [allot for each in made if each is not mine for allot in each]
-                afford(self.joined.cap_epsilon, others, request.allot, request.budget.delta)
+                afford(self.joined.cap_epsilon, others, request.allot, judged_at(others, request.budget.delta))
                 mine[0] = request.allot
                 return standing()
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Budget, Currency
-from stratsynth.accounting.totals import readable, total
+from stratsynth.accounting.totals import total
 from stratsynth.accounting.units import per_unit
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.errors import BudgetRefused
@@ -58,6 +58,24 @@ class Standing:
             **({"new_account": self.new_account} if self.new_account is not None else {}),
             **({"corrections": list(self.corrections)} if self.corrections else {}),
         }
+
+
+def judged_at(reserved: Sequence[Allotment], delta: float) -> float:
+    """Return `delta`, or if 0, as of a fit in pure epsilon, the largest that one of `reserved` promises; a number."""
+    return delta or max((allot.promise.delta for allot in reserved), default=0.0)
+
+
+def readable(reserved: Sequence[Allotment], delta: float) -> float:
+    """Return the delta at which the total of `reserved` is stated: `delta`, or if too small the sum their fits use.
+
+    A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
+    """
+    delta = judged_at(reserved, delta)
+    if total(reserved, delta) < math.inf:
+        return delta
+    used = math.fsum(a.promise.truncation_delta if a.currency == Currency.ZCDP else a.delta for a in reserved)
+    # rho needs some delta left: as much again, for a sum of `used` and a far smaller delta may round to `used`
+    return used + max(delta, used) if any(a.currency == Currency.ZCDP for a in reserved) else used
 
 
 MOST_TOTAL = 1e4
@@ -114,6 +132,8 @@ def fitting(epsilon: float, like: Allotment) -> str:
 
 def rule(delta: float) -> str:
     """Return a sentence for readers who would add epsilons plainly, on how they add up on an account at `delta`."""
+    if not delta:
+        return "Epsilons add up plainly here: at delta 0, as this account is stated, only fits in pure epsilon count."
     one = Budget(1.0, delta).zcdp()
     return (
         f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho "

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Currency
 from stratsynth.accounting.zcdp import epsilon_of
-from stratsynth.errors import BudgetRefused
+from stratsynth.errors import BudgetRefused, UsageError
 
 
 def total(reserved: Sequence[Allotment], delta: float) -> float:
@@ -30,20 +30,10 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
     return epsilon if left >= -1e-12 * delta else math.inf
 
 
-def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the delta at which the total of `reserved` is stated: `delta`, or if too small the sum their fits use.
-
-    A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
-    """
-    if total(reserved, delta) < math.inf:
-        return delta
-    used = math.fsum(a.promise.truncation_delta if a.currency == Currency.ZCDP else a.delta for a in reserved)
-    # rho needs some delta left: as much again, for a sum of `used` and a far smaller delta may round to `used`
-    return used + max(delta, used) if any(a.currency == Currency.ZCDP for a in reserved) else used
-
-
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
     """Return total epsilon of `reserved` and `new` at `delta`, infinite if that fails; BudgetRefused beyond `cap`."""
+    if new.promise.epsilon > MOST_EPSILON:
+        raise UsageError(f"epsilon {new.promise.epsilon:g} is for data declared public alone: these are charged.")
     after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         from stratsynth.accounting.standing import refusal

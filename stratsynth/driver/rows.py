@@ -49,9 +49,7 @@ class StoredRows:
             StratsynthError: Rows lack weights though the schema names their column, or have weights though it does not.
         """
         if any((rows.weights is None) != (rows.schema.row_weight.column is None) for rows in parts):
-            raise StratsynthError(
-                "rows: the schema names a column of weights, and the rows came without; or the reverse."
-            )
+            raise StratsynthError("rows: the schema names a column of weights, the rows came without; or the reverse.")
         self._schema = parts[0].schema
         self._parts = list(parts)
         self._space = space or Heap()
@@ -77,9 +75,8 @@ class StoredRows:
                     _, query, rate = asked[number]
                     chosen = None if rate == 1 else np.flatnonzero(poisson_coins(rows.size, rate, entropy))
                     part = self._sum(query, rows, chosen)
-                    found[number] = part if number not in found else [
-                        x + y for x, y in zip(found[number], part, strict=True)
-                    ]  # fmt: skip
+                    before = found.get(number)
+                    found[number] = part if before is None else [x + y for x, y in zip(before, part, strict=True)]
         return [found[number] for number in range(len(asked))]
 
     def _pieces(self) -> Iterator[CodedRows]:
@@ -100,6 +97,7 @@ class StoredRows:
             sum(rows.size for rows in parts),
             {c: np.concatenate([rows.codes[c] for rows in parts]) for c in names},
             {c: np.concatenate([rows.numbers[c] for rows in parts]) for c in names if c in parts[0].numbers},
+            None if parts[0].weights is None else np.concatenate([rows.weights for rows in parts]),
         )
 
     def frame(self, path: StratumPath) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from stratsynth.accounting.public_budget import check_private_epsilon
 from stratsynth.accounting.units import protecting
 from stratsynth.checks import check_seed, one_of, quoted_value
 from stratsynth.data.table import PrivateTable
@@ -42,6 +43,8 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
             f"the table must come from open_table, not {quoted_value(table)}; write open_table({data}, schema=...)."
         )
     check_budget(budget)
+    if not table.public:
+        check_private_epsilon(budget.epsilon)
     table.schema.ready(public=table.public)
     check_delta(budget, table.declared_size)
     check_seed(seed)

@@ -83,10 +83,10 @@ def reserved(
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import solving
     from stratsynth.noise import SystemEntropy
-    from stratsynth.questions import PublicRows, Total, Work
+    from stratsynth.questions import Work
 
     needs = terms.mechanism.needs
-    load = partial(table.backend.rows, numbers=not needs.isdisjoint({Total, PublicRows}))
+    load = partial(table.backend.rows, numbers=any(kind.reads & {"sums", "columns"} for kind in needs))
     entropy = SystemEntropy() if entropy is None else entropy
     handed_out = callable(workers) or Work in needs
     with (

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from stratsynth.strata import Stratum, StratumPath
     from stratsynth.weights import Resolved
 
+    MeasuredCounts = tuple[tuple[str, ...], NDArray[Any], float]
+    """Columns of a measured table, its noisy counts, and their noise standard deviation."""
+
 __all__ = ["Codes", "Model", "Returns", "State", "TableModel", "Where", "combine"]
 
 
@@ -214,12 +217,14 @@ class TableModel(Model):
         return self.sample(n, rng, where)
 
     def redrawn(
-        self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
+        self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[TableModel]:
-        """Return models as independent noise would have made them if this one were true; refused by default.
+        """Return models as independent noise would have made them if this one, or its tables, were true.
+
+        Refused by default.
 
         Args:
-            tables: Columns and noise standard deviation of every table that this model was fitted to.
+            tables: Columns, noisy counts and noise standard deviation of every table that this model was fitted to.
             rows: Approximate number of rows counted in the tables.
             times: Number of models.
             rng: Source of the noise, which protects nobody: it is added to tables of the published model.
@@ -228,7 +233,7 @@ class TableModel(Model):
 
     @classmethod
     def redrawn_mixed(
-        cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
+        cls, mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
         """Return mixtures as `redrawn` returns models, for one model split by groups; refused by default.
 

@@ -147,7 +147,7 @@ def plan(
     prior: PriorSource | None = None,
     weights: Weights | None = None,
 ) -> Plan:
-    """Return the plan of a fit by running a mechanism on simulated answers. Reads no private data and spends nothing.
+    """Return the `Plan` of a fit by running a mechanism on simulated answers. Reads no private data and spends nothing.
 
     Args:
         mechanism: What would be fitted, or the name of an installed mechanism.

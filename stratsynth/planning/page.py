@@ -210,6 +210,7 @@ def _measured(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _reserved(plan: Plan) -> str:
+    """Return words on the amount that a plan reserves, and how strata share it."""
     if plan.everybody_first:
         return f"reserved as {plan.currency} {plan.reserved:.6g}; everybody's model first, every stratum gets the rest"
     each = "strata get what their budgets say" if plan.budgets else "every stratum gets all of it"
@@ -217,6 +218,7 @@ def _reserved(plan: Plan) -> str:
 
 
 def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) pairs on a plan's weights: source, citation, errors, disclosures; nothing without."""
     weights = plan.weights
     if weights["citation"] is None:
         return
@@ -236,6 +238,7 @@ def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _small(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) pairs on a plan's policy for small groups; nothing if these are kept."""
     small, threshold = plan.policy["small"], plan.policy["threshold"]
     if small == "keep":
         return

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from stratsynth.accounting.budget import PRICED, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, interned
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, WeightCache, exponential_choice
@@ -42,6 +42,8 @@ class Choose(Question):
     reads: ClassVar[frozenset[str]] = frozenset({"tables"})
     scores: tuple[Score, ...] | Pairs
     rho: float
+    """rho of the draw, which fits in pure epsilon pay as `epsilon`."""
+    pure: bool = field(default=False, metadata={"digest": False})
 
     @property
     def judge(self) -> type[Any]:
@@ -50,7 +52,7 @@ class Choose(Question):
 
     def spelled(self) -> Choose:
         """Return an equal choice whose `scores` are a tuple with one score object per candidate, also for `Pairs`."""
-        return Choose(tuple(self.scores), self.rho)
+        return Choose(tuple(self.scores), self.rho, self.pure)
 
     @property
     def epsilon(self) -> float:
@@ -76,10 +78,12 @@ class Choose(Question):
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a tuple of one `Charge`: `rho` at `path`, sensitivities in `schema` relative to add-remove's."""
+        """Return a tuple of one `Charge` of rho or epsilon at `path`, sensitivities relative to add-remove's."""
         sensitivity = interned(tuple(self.sensitivity(schema).items()))
-        details = interned((("epsilon", self.epsilon), ("candidates", len(self.scores))))
-        return (Charge(path, "choose", self.rho, sensitivity, details),)
+        details = (("epsilon", self.epsilon), ("candidates", len(self.scores)))
+        if self.pure:  # whose price is epsilon itself
+            return (Charge(path, "choose", self.epsilon, sensitivity, interned(details[1:]), Currency.PURE),)
+        return (Charge(path, "choose", self.rho, sensitivity, interned(details)),)
 
     def needs(self) -> frozenset[type[Question]]:
         """Return the set of `Choose`, and `Total` if scores are of sums, which a backend of tables cannot read."""
@@ -122,7 +126,7 @@ class Choose(Question):
 
     def replayed(self) -> Any:
         """Return the candidates' identities for the journal key, without numbers that come from earlier answers."""
-        return self.judge.candidates(self.scores), self.rho
+        return self.judge.candidates(self.scores), self.rho, *(("pure",) if self.pure else ())
 
     def unverified(self) -> str:
         """Return the first sentence about an unproven claim among the scores; empty if none, and for `Pairs`."""
@@ -136,14 +140,14 @@ class Choose(Question):
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction: rho x (largest movement of a score from `here` to `there` / its sensitivity) squared."""
+        """Return a Fraction: rho x (largest movement of a score / its sensitivity) squared, or epsilon x that ratio."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))
-        return Fraction(self.rho) * Fraction(farthest, reach) ** 2
+        return Fraction(self.epsilon if self.pure else self.rho) * Fraction(farthest, reach) ** (1 if self.pure else 2)
 
 
-def choose(scores: Sequence[Score] | Pairs, *, rho: float) -> Program[int]:
-    """Ask for the index in `scores` of one candidate, drawn privately: `i = yield from choose(scores, rho=...)`."""
-    answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho))
+def choose(scores: Sequence[Score] | Pairs, *, rho: float = 0.0, epsilon: float = 0.0) -> Program[int]:
+    """Ask for the index in `scores` of one candidate, drawn privately, for rho or, in `pure`, for epsilon."""
+    answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho or epsilon**2 / 8), epsilon > 0)
     return cast("int", answer)

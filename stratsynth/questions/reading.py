@@ -26,7 +26,7 @@ OUTSIDE: Clique = ()
 
 @dataclass(frozen=True, eq=False)
 class PublicColumns:
-    """Columns declared public, one entry per row, without noise."""
+    """Columns of all rows, one entry per row, without noise: public ones, or for an answer with noise."""
 
     size: int
     """Number of rows."""
@@ -34,6 +34,8 @@ class PublicColumns:
     """Code of each row, by column."""
     numbers: Mapping[str, NDArray[np.float64]]
     """Value of each row within the bounds, by numeric column; NaN if it has none."""
+    weights: NDArray[Any] | None = None
+    """Weight of each row; None if every row counts 1."""
 
 
 class Rows(Protocol):
@@ -69,7 +71,7 @@ class Wanted:
     sums: Sequence[tuple[Sum, float]] = ()
     """Clipped sums, each with the probability with which a row takes part."""
     columns: Sequence[str] = ()
-    """Columns declared public, of all rows."""
+    """Columns of all rows, for `PublicColumns`."""
     frame: bool = False
     """True for the rows themselves."""
 
@@ -83,6 +85,6 @@ class Exact:
     sums: Sequence[Sequence[Ints]] = field(default=(), repr=False)
     """Sums, as wanted, each a list of blocks in grid units."""
     columns: PublicColumns | None = field(default=None, repr=False)
-    """Public columns, if wanted."""
+    """Columns, if wanted."""
     frame: pd.DataFrame | None = field(default=None, repr=False)
     """Rows themselves, if wanted."""

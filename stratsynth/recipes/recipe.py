@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.accounting.public_budget import budget_of
 from stratsynth.checks import path as given_path
 from stratsynth.data.overlap import check_public_inputs
 from stratsynth.data.table import PrivateTable, open_table
@@ -146,7 +147,8 @@ class Recipe:
     def budget(self) -> Budget:
         """Return the fit's budget: epsilon, delta and neighbours as [budget] states them."""
         spend = self.spend
-        return Budget(spend.epsilon, spend.delta, cast("Neighbours", spend.neighbours), first=spend.first)
+        neighbours = cast("Neighbours", spend.neighbours)
+        return budget_of(spend.epsilon, spend.delta, neighbours, first=spend.first, public=self.data.public)
 
     def table(self, new_account: str | None = None) -> PrivateTable:
         """Return the private table, its header checked; no row is read. `new_account` is as for `open_table`."""

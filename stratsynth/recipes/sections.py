@@ -139,9 +139,9 @@ class BudgetSection:
     """[budget]: the price of the fit, and its ledger."""
 
     epsilon: float
-    """Epsilon of the fit."""
+    """Epsilon of the fit, at most 25; any number or `inf` for data declared public."""
     delta: float
-    """Delta of the fit."""
+    """Delta of the fit; 0 is pure epsilon, for fits that spend nothing else."""
     neighbours: str = "add-remove"
     """Notion of neighbour: the pairs of tables that the guarantee compares."""
     ledger: Path | None = None

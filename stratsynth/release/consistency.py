@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import MOST_EPSILON, PRICED, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import FIRST, Charge, Spending
 from stratsynth.accounting.prices import Worst
+from stratsynth.accounting.public_budget import MOST_PUBLIC_EPSILON, PublicBudget
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number
 from stratsynth.errors import UsageError
@@ -55,7 +56,7 @@ class Stated:
 
 
 def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
-    """Return a certificate's budget, allotment, charges and worst case as objects of the accounting.
+    """Return `Stated`: a certificate's budget, allotment, charges and worst case as objects of the accounting.
 
     Args:
         certificate: The sections.
@@ -73,9 +74,11 @@ def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) 
 
 
 def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
+    """Return `Stated` of a certificate, with `charges` as JSON has them; ValueError in words for impossible numbers."""
     guarantee, unit = certificate.guarantee, certificate.unit
-    if not guarantee.epsilon <= MOST_EPSILON:
-        raise ValueError(f"its epsilon is not above 0 and at most {MOST_EPSILON:g}")
+    most = MOST_EPSILON if certificate.private else MOST_PUBLIC_EPSILON
+    if not guarantee.epsilon <= most:
+        raise ValueError(f"its epsilon is not above 0 and at most {most:g}")
     currency = Currency(guarantee.currency)
     delta, cut = guarantee.delta, guarantee.truncation_delta
     if currency == Currency.PURE:  # pure epsilon uses nothing of the delta that was offered
@@ -88,7 +91,8 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
     public = certificate.public_columns
     if (certificate.neighbours == Neighbours.ATTRIBUTE) != bool(public):
         raise ValueError("its public columns do not go with its neighbours")
-    budget = Budget(guarantee.epsilon, delta, Neighbours(certificate.neighbours), unit, rows, public)
+    kind = Budget if guarantee.epsilon <= MOST_EPSILON else PublicBudget
+    budget = kind(guarantee.epsilon, delta, Neighbours(certificate.neighbours), unit, rows, public)
     amount = guarantee.reserved if guarantee.reserved is not None else getattr(guarantee, currency.unit)
     if amount is None or not 0 < amount < math.inf:
         raise ValueError(f"its {currency.unit} is no positive number")
@@ -110,6 +114,7 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
+    """Return the `Charge` of a JSON `record` in a currency; ValueError for an amount or sensitivity not above 0."""
     charge = Charge.from_dict(record, currency)
     beside = charge.kind == FIRST and currency == Currency.SAMPLED  # whose rho is among the details
     figures = [

@@ -33,7 +33,8 @@ RULES = "rules.json"
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
     """Write a release's `folder`: certificate, model, measurements, page, `rows` synthetic rows; return its path.
 
-    Rows are drawn by `seed`, None for the declared number; with `csv` they are written as CSV too.
+    Rows are drawn by `seed`; `rows` None is the declared number; with `csv` they are written as CSV too.
+    StratsynthError where the disk cannot be written.
     """
     from stratsynth.data.writing import write_table
     from stratsynth.release.benchmark import with_rows
@@ -114,7 +115,7 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder", *, probe: bool = False) -> Path:
-    """Return the path of `folder` for a new release; UsageError, with `remedy`, if something is there, or it fails.
+    """Return `folder` as a path for a new release; UsageError, with the sentence `remedy`, if it is there or fails.
 
     With `probe`, a folder is made there and removed, as nothing else shows whether one can be.
     """

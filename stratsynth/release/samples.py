@@ -1,7 +1,8 @@
 """Several synthetic tables whose differences carry the noise's uncertainty: models of redrawn measurements.
 
 Offered for mechanisms whose measured tables are known in advance and that were checked for coverage, as their class
-declares (`samples_hold`), alone or in strata: `independent` and `fixed` by `scripts/bench answers --only samples`.
+declares (`samples_hold`), alone or in strata: `fixed` by `scripts/bench answers --only samples`; `independent` by
+shares of one column, which hold where noise is small against a share, and less often where it is as large.
 Where public shares conditioned one model of all records, that model is fitted again; the spread is tested against that
 of other fits, and coverage was not measured. Where tables were chosen by noisy answers, other noise would have chosen
 others, which tables drawn from one choice do not show.
@@ -35,9 +36,9 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """Return a list of m frames of n rows (None: the declared size), each from the release's model refitted, by `seed`.
+    """Return a list of m pandas frames of n rows (None: declared size), each of a model fitted again, by `seed`.
 
-    Refitted to its answers with fresh noise. Unsupported where that is not sound.
+    The release's model is fitted to its answers with fresh noise. Unsupported where that is not sound.
     """
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
@@ -85,6 +86,7 @@ def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> 
 
 
 def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
+    """Return an iterator of labels, as in measurements, of the strata of a mixture; Unsupported for nested strata."""
     from stratsynth.answers.tables import label_of
 
     if any(len(charge.path) > 1 for charge in certificate.charges):
@@ -95,13 +97,13 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return a list of `times` models like `model`, each fitted to its `tables` with fresh noise by `rng`.
+    """Return a list of `times` models like `model`, each fitted again to `tables` with fresh noise by `rng`.
 
     Tables are (columns, counts, sigma); without any, the model itself each time.
     """
     if not tables:
         return [model] * times
-    return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
+    return model.redrawn(tables, _rows(tables), times, rng)
 
 
 def _together(
@@ -115,9 +117,7 @@ def _together(
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
         raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")
-    return kinds.pop().redrawn_mixed(
-        model, [(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng
-    )
+    return kinds.pop().redrawn_mixed(model, tables, _rows(tables), times, rng)
 
 
 def _rows(tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]]) -> float:

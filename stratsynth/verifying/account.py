@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stratsynth.accounting.budget import MOST_EPSILON
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import joined
 from stratsynth.accounting.lines import allotment_of, head_of, reservations, shared_by
-from stratsynth.accounting.totals import readable, total
+from stratsynth.accounting.standing import readable
+from stratsynth.accounting.totals import total
 from stratsynth.errors import LedgerError
 from stratsynth.release.certificate import sections_digest
 from stratsynth.release.consistency import TOLERANCE, Stated
@@ -22,10 +24,9 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Compare what a certificate says of its account with its charges, `stated`, and with the ledger file.
+    """Compare a certificate's account with its charges, `stated`, and the file `ledger`, None for no ledger.
 
-    The outcome, findings or checks passed, is added to `notes`. `record` is the certificate's content; None for no
-    ledger.
+    Findings or checks passed are added to `notes`. `record` is the certificate's content.
     """
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
@@ -50,6 +51,7 @@ def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated
 
 
 def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
+    """Compare the file `ledger` with a certificate, `record`, and its `stated` charges; add the outcome to `notes`."""
     try:
         lines = Chain(ledger).read()
         if lines:
@@ -95,9 +97,9 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
-    """Add a finding to `notes` if a certificate's sections, fixed beforehand, are not those in the ledger's `lines`.
+    """Add a finding to `notes` if a certificate's fixed sections (`record`) are not those in its reservations, `lines`.
 
-    Else a check passed. `record` is the certificate's content, `lines` are reservations that may be its own.
+    Else a check passed, or, for an older ledger, a statement not checked.
     """
     reserved = {line.get("sections") for line in lines}
     if None in reserved:
@@ -117,7 +119,7 @@ def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, not
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """Return the sum, over the charges of `run` in a ledger's lines, of total variation of drawn from priced noise."""
+    """Return the sum, over charges of the fit `run` in a ledger's `lines`, of total variation of the drawn noise."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
@@ -128,7 +130,7 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
     t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
     kept = stated.budget.truncation_delta
-    found = (1 + math.exp(stated.budget.epsilon)) * min(distances)
+    found = (1 + math.exp(min(stated.budget.epsilon, MOST_EPSILON))) * min(distances)
     if found > kept * (1 + TOLERANCE):
         notes.findings.append(
             f"The cut-off tails of the noise take {found:.3g} of delta; {kept:.3g} was kept for them."
@@ -140,7 +142,7 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Return those reservations, lines of a ledger, that may be the release's own: some of `made`, which are all.
+    """Return a list of those reservations, lines of a ledger, that may be the release's own: some of all, `made`.
 
     Candidates are their numbers `same`; `lines` is the whole ledger. A certificate states how many reservations there
     were when its fit made one, `releases`, so it is the last of these; or an earlier one, if an interrupted fit was

@@ -40,6 +40,7 @@ WAYS = {
     "softmax, odds": {"target": "JOB", "criterion": "odds", "features": ["GROUP", "AGE"], "tail": 0.0},
     "no penalty": {"penalty": 0.0},
     "a wanted gap of parity": {"gap": 0.05, "target": "WORK", **EVERYBODY},
+    "a wanted gap by thresholds": {"gap": 0.05, "target": "WORK", "thresholds": True, **EVERYBODY},
     "a wanted gap of odds, public shares": {
         "gap": 0.05,
         "target": "WORK",

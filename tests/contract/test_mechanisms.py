@@ -15,6 +15,7 @@ from stratsynth.strata import crossing
 from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
+    "adassp": {"rounds": 2},
     "fair_sgd": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
     "fermi": {"groups": ["GROUP"], "penalty": 1.0, "iterations": STEPS, "sampling": RATE},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
@@ -23,7 +24,7 @@ TINY = {
     "reductions": {"iterations": 2, "inner_steps": 1, "start_steps": 1},
 }
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
-NUMBERS = {"clipped_mean", "coinpress", "group_regression"}
+NUMBERS = {"adassp", "clipped_mean", "coinpress", "group_regression"}
 """Mechanisms that need a numeric column, in every stratum too."""
 BINARY = {"reductions"}
 """Mechanisms that need a categorical column of two levels, in every stratum too."""
@@ -35,6 +36,7 @@ def among(name):
         return [w for w in worlds() if any(w.schema.size(c) == 2 for c in w.schema.names if c not in w.by)]
     if name in {"fair_sgd", "fermi"}:
         remember()
+    if name in {"fair_sgd", "fermi", "output_perturbation"}:
         return [classes_world()]
     return numeric_worlds() if name in NUMBERS else ()
 

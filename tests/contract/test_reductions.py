@@ -1,6 +1,6 @@
 """Reductions in all their ways on neighbouring tables; and the planted leaks that this must catch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -57,6 +57,20 @@ WAYS = {
         "constraints": {"demographic_parity": 0.1, "bounded_squared_loss": {"1": 0.2, "2|1": 0.3}},
     },
     "without chance": {**ODDS, "deterministic": True, "objective": "balanced_error"},
+    "three levels": {
+        "target": "GROUP",
+        "groups": ["SEX"],
+        "objective": "g_mean",
+        "constraints": {"error_parity": 0.1, "worst_f": 0.3, "bounded_loss": {"1": 0.6}},
+    },
+    "three levels, sampling": {
+        "target": "GROUP",
+        "method": "sampling",
+        "candidates": "net",
+        "number": 8,
+        "objective": "h_mean",
+        "constraints": {"micro_f": 0.3},
+    },
 }
 SHORT = {"iterations": 3, "inner_steps": 2, "start_steps": 2}
 
@@ -71,6 +85,23 @@ def checked(settings, among=AMONG, check=violations):
 @pytest.mark.parametrize("way", WAYS)
 def test_alone(way):
     assert checked(WAYS[way]) == []
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureReductions(Reductions):
+    """Spends the budget of the check in pure epsilon, as it does where delta is 0."""
+
+    def price(self, public, budget):
+        Reductions.price(self, public, replace(budget, delta=0))
+        return budget.pure()
+
+
+@pytest.mark.parametrize("way", ["sampling, everybody", "exponential, a net", "three levels, sampling"])
+def test_in_pure_epsilon(way):
+    def build(world, rows):
+        return PureReductions(**{**SHORT, **WAYS[way]})
+
+    assert violations(build, among=AMONG, tables=4, neighbours=3, orders=1) == []
 
 
 def test_thresholds():

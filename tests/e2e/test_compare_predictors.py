@@ -68,6 +68,20 @@ def test_a_predictor_stands_beside_tables_on_one_page(recipe, capsys):
     assert json.loads((recipe.parent / "roads" / "comparison.json").read_text(encoding="utf-8"))["cells"] == 6
 
 
+def test_linear_regressions_are_roads_to_a_number(recipe):
+    """Ours and AdaSSP beside a table with a model trained on it."""
+    small.edit(recipe, 'model = "logistic", target = "YES"', 'target = "AGE"')
+    small.edit(recipe, 'groups = ["GROUP"] }', 'groups = ["GROUP"] }, { name = "adassp", target = "AGE", rounds = 2 }')
+    small.edit(recipe, 'stratifications = [[], ["GROUP"]]', "stratifications = [[]]")
+    small.edit(recipe, 'target = "YES"\nmodels', 'target = "AGE"\nmodels')
+    assert cli.run(["compare", "recipe.toml", "-o", "roads"]) == 0
+    frame = pd.read_parquet("roads/comparison.parquet")
+    errors = frame[(frame["metric"] == "mean_absolute_error:direct") & (frame["scope"] == "everybody")]
+    assert {name.partition(" ")[0] for name in errors["mechanism"]} == {"adassp", "direct"}
+    assert len(errors) == 4
+    assert errors["value"].between(0, 9).all()
+
+
 def test_on_private_data_a_predictor_is_charged_like_a_table(recipe):
     small.edit(recipe, "public = true", "public = false")
     small.edit(recipe, "delta = 1e-9", 'delta = 1e-9\nledger = "people.ledger"\nledger_epsilon = 20.0')

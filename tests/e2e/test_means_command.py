@@ -177,6 +177,10 @@ def test_the_papers_experiments_run(tmp_path):
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "census.csv",
         "census.png",
+        "figure_1.csv",
+        "figure_1.png",
+        "laplace.csv",
+        "laplace.png",
         "mixtures.csv",
         "mixtures.png",
     ]

@@ -136,7 +136,7 @@ def test_the_certificate_and_the_release_hold_the_statement(made):
         ("equalized_odds = 0.1", "equalized_odds = -0.1", "no classifier could keep"),
         ("{ a = 0.4 }", "{ z = 0.4 }", "'z', which is not a group"),
         ('groups = ["G"]', "groups = []", "at least two"),
-        ('target = "D"', 'target = "Y"', "two levels"),
+        ('target = "D"', 'target = "Y"', "group_regression"),
         ("iterations = 5", "iterations = 0", "iterations"),
     ],
 )

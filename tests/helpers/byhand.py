@@ -65,9 +65,9 @@ class ByHand:
         noise = 0 if self.rng is None else np.rint(self.rng.normal(0, sigma, self.schema.shape(clique))).astype(int)
         return NoisyTable(clique, self.table(clique) + noise, sigma)
 
-    def run(self, mechanism, *, rho=1.0, size=None):
+    def run(self, mechanism, *, rho=1.0, size=None, way="steps"):
         public = Public(self.schema, size, self.neighbours)
-        program = mechanism.steps(public, allotted(rho), np.random.default_rng(0))
+        program = getattr(mechanism, way)(public, allotted(rho), np.random.default_rng(0))
         answer = None
         try:
             while True:

@@ -23,6 +23,7 @@ WAYS = {
     "parity": {"penalty": 1.0, "sampling": RATE},
     "odds": {"penalty": 1.0, "sampling": RATE, "criterion": "odds"},
     "a wanted gap": {"gap": 0.05, "sampling": 1.0},
+    "a wanted gap by thresholds": {"gap": 0.05, "sampling": 1.0, "thresholds": True},
 }
 
 

@@ -30,13 +30,14 @@ MECHANISMS = {
     "gem": ("", f'name = "gem"\n{TINY}'),
     "pooled": (STRATA, 'name = "pooled"\nbase = "aim"\n'),
     "group_regression": ("", f'name = "group_regression"\nmodel = "logistic"\niterations = 6\n{PREDICT}'),
+    "output_perturbation": ("", f'name = "output_perturbation"\n{PREDICT}'),
     "reductions": ("", f'name = "reductions"\niterations = 3\n{PREDICT}'),
     "fermi": ("", f'name = "fermi"\npenalty = 1\niterations = 8\nsampling = 0.1\n{PREDICT}'),
     "fair_sgd": ("", f'name = "fair_sgd"\niterations = 8\nsampling = 0.1\n{PREDICT}'),
 }
 SAMPLED = ("fermi", "fair_sgd")
 """Mechanisms whose noise is calibrated by numerical accounting, which takes a second a run."""
-PREDICTORS = ("group_regression", "reductions", "fermi", "fair_sgd")
+PREDICTORS = ("group_regression", "output_perturbation", "reductions", "fermi", "fair_sgd")
 HOW = ["KILL", "TERM", "INT", "full", "read-only"]
 
 

@@ -12,6 +12,7 @@ WAYS = {
     "gradients": {"iterations": 3, "inner_steps": 2, "start_steps": 2},
     "exponential": {"iterations": 3, "oracle": "exponential", "number": 12, "start_steps": 2},
     "sampling": {"method": "sampling", "number": 12, "start_steps": 2},
+    "pure epsilon": {"iterations": 3, "oracle": "exponential", "candidates": "net", "number": 12},
 }
 
 
@@ -24,7 +25,7 @@ class Stop(Exception):
 def test_it_resumes_without_a_second_charge(tmp_path, way, moment):
     ledger, frame = tmp_path / "people.ledger", people(300)
     how = Reductions(target="D", groups=["G"], features=["X"], constraints={"equalized_odds": 0.1}, **WAYS[way])
-    seen = []
+    seen, budget = [], Budget(1, 0 if way == "pure epsilon" else 1e-6)
 
     def tick():
         seen.append(1)
@@ -34,9 +35,9 @@ def test_it_resumes_without_a_second_charge(tmp_path, way, moment):
     def opened():
         return open_table(frame, schema=SCHEMA, ledger=ledger, ledger_epsilon=1.0)
 
-    with pytest.raises(Stop), fitted(how, opened(), Budget(1, 1e-6), observer=OnStep(tick)):
+    with pytest.raises(Stop), fitted(how, opened(), budget, observer=OnStep(tick)):
         pass
-    release = fit(how, opened(), Budget(1, 1e-6))
+    release = fit(how, opened(), budget)
     assert release.certificate["ledger"]["releases"] == 1
     assert release.certificate["ledger"]["spent_epsilon"] == pytest.approx(1.0)
     assert release.model.weights.sum() == pytest.approx(1)

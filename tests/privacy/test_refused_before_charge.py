@@ -10,6 +10,7 @@ from helpers.small import BUDGET, SCHEMA, edit, people, shares_frame, write_reci
 from stratsynth import Budget, Prior, PublishedTable, Schema, Stratified, Weights, fit, open_table
 from stratsynth.adapters import AIM, MST, ClippedMean, Independent
 from stratsynth.errors import StratsynthError, Unsupported, UsageError, WeightsError
+from stratsynth.mechanisms import make
 from stratsynth.planning import plan
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.release import sampling
@@ -162,12 +163,29 @@ def test_a_budget_that_promises_nothing_is_refused(epsilon):
         Budget(epsilon, 1e-9)
 
 
-@pytest.mark.parametrize("delta", [0, -1e-9, 1, 2, float("nan"), float("inf"), None, "0", True, 1e-101])
+@pytest.mark.parametrize("delta", [-1e-9, 1, 2, float("nan"), float("inf"), None, "0", True, False, 1e-101])
 def test_a_delta_that_promises_nothing_is_refused_and_there_is_no_default(delta):
     with pytest.raises(UsageError, match="budget: delta"):
         Budget(1, delta)
     with pytest.raises(TypeError):
         Budget(1)
+
+
+RHO_OR_STEPS = [
+    *(make(name, {}) for name in ("independent", "mst", "aim", "gem")),
+    make("coinpress", {"columns": ["AGE"]}),
+    Stratified(Independent(), by=BY, weights=Weights.public(shares_frame(), citation="made up for testing")),
+    *(make(name, {"target": "SEX"}) for name in ("reductions", "fair_sgd")),
+    make("reductions", {"target": "SEX", "method": "sampling"}),
+    make("reductions", {"target": "SEX", "oracle": "exponential"}),
+    make("fermi", {"target": "SEX", "groups": ["GROUP"], "penalty": 1.0}),
+    make("group_regression", {"target": "AGE"}),
+]
+
+
+@pytest.mark.parametrize("how", RHO_OR_STEPS, ids=lambda how: how.name)
+def test_a_delta_of_0_is_refused_wherever_more_than_pure_epsilon_is_spent(how):
+    refused(how, Budget(1, 0), Unsupported, "delta = 0")
 
 
 def test_a_recipe_and_a_fit_agree_on_what_is_refused(tmp_path):

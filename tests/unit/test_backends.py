@@ -18,6 +18,7 @@ from stratsynth.mechanisms.prepared import check_served
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, PublicRows, Raw, Split, Total, Usable, Work
 from stratsynth.questions.admission import kinds as all_kinds
+from stratsynth.questions.minimiser import Minimiser
 from stratsynth.strata import within
 from stratsynth.testing.record import identical
 
@@ -131,7 +132,7 @@ def test_kinds_of_questions_by_what_a_backend_reads():
     assert served(()) == free
     assert served({"tables"}) == {Counts, Choose, Usable, *free}
     assert served({"tables", "sums"}) == {Counts, Choose, Total, Usable, *free}
-    assert served(Memory.reads) == {Counts, Choose, Total, Usable, PublicRows, Raw, *free}
+    assert served(Memory.reads) == {Counts, Choose, Minimiser, Total, Usable, PublicRows, Raw, *free}
 
 
 def test_an_engine_that_there_is_not_is_refused():

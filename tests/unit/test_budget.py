@@ -10,7 +10,7 @@ from stratsynth.errors import UsageError
 
 NOT_A_NUMBER = [math.nan, math.inf, -math.inf, None, "1", True, [1], 1 + 0j]
 BAD_EPSILON = [*NOT_A_NUMBER, 0, -0.0, -1, 1e40, 800, 10**400]
-BAD_DELTA = [*NOT_A_NUMBER, 0, -1e-9, 1, 2, 1e-320]
+BAD_DELTA = [*NOT_A_NUMBER, -1e-9, 1, 2, 1e-320]
 
 
 @pytest.mark.parametrize("value", BAD_EPSILON, ids=lambda value: repr(value)[:12])

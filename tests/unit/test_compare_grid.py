@@ -53,6 +53,18 @@ def unweighted(recipe):
     recipe.write_text(text[:start] + text[end:], encoding="utf-8")
 
 
+@pytest.mark.parametrize("public", [False, True])
+def test_epsilons_without_end_are_for_data_declared_public(recipe, public):
+    add(recipe, COMPARE.replace("epsilons = [0.5, 2]", "epsilons = [1, inf]"))
+    if public:
+        small.edit(recipe, "declared_size = 100", "declared_size = 100\npublic = true")
+        found = grid(recipe)
+        assert {found.budget(cell).epsilon for cell in found.cells()} == {1, 1e6}
+    else:
+        with pytest.raises(UsageError, match="data declared public alone"):
+            [found.budget(cell) for found in [grid(recipe)] for cell in found.cells()]
+
+
 def test_the_grid_is_every_setting_every_time_and_pooled_in_its_own_strata_only(recipe):
     found = grid(add(recipe))
     cells = list(found.cells())

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from helpers.regressing import SCHEMA, people
 from stratsynth import Categorical, Schema
-from stratsynth.accounting.budget import PRICED, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.answering import Reader
@@ -48,13 +49,33 @@ def test_counts_are_those_of_counting_by_hand():
         assert (found == np.array(hand) * GRID).all()
 
 
+LAYERS = np.random.default_rng(0).normal(size=(4, 2, 3))
+LEVELS = SCHEMA.levels("C")
+
+
+def test_counts_of_several_levels_are_those_of_counting_by_hand():
+    """The first level of equals is predicted, as where all coefficients are 0."""
+    frame, layers = people(300), np.concatenate([LAYERS, np.zeros((1, 2, 3))])
+    for theta, found in zip(layers, exact(Confusions(DESIGN, "C", layers, ("G",)), frame), strict=True):
+        x = np.rint(frame.X.to_numpy() * 4096) / 4096
+        said = (np.column_stack([np.ones(300), x]) @ (np.rint(theta * 2**20) / 2**20)).argmax(axis=1)
+        hand = [
+            int(((g == frame.G) & (c == frame.C) & (said == p)).sum()) for g in "ab" for c in LEVELS for p in range(3)
+        ]
+        assert (found == np.array(hand) * GRID).all()
+    assert not said.any()
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e12, -1e300])
 def test_a_row_enters_exactly_one_cell_whatever_the_coefficients(scale):
-    query = Confusions(DESIGN, "D", THETAS * scale, ("G", "C"))
-    for seed in range(20):
-        for block in exact(query, people(1, seed)):
-            assert block.sum() == block.max() == GRID
-            assert (block == 0).sum() == block.size - 1
+    for query in (
+        Confusions(DESIGN, "D", THETAS * scale, ("G", "C")),
+        Confusions(DESIGN, "C", LAYERS * scale, ("G", "D")),
+    ):
+        for seed in range(20):
+            for block in exact(query, people(1, seed)):
+                assert block.sum() == block.max() == GRID
+                assert (block == 0).sum() == block.size - 1
 
 
 def test_an_exchanged_row_moves_a_block_by_the_square_root_of_two():
@@ -66,23 +87,31 @@ def test_an_exchanged_row_moves_a_block_by_the_square_root_of_two():
     assert max(int(((a - b) // GRID).astype(object) @ ((a - b) // GRID)) for a, b in zip(one, other, strict=True)) == 2
 
 
-def test_pure_epsilon_is_refused():
-    from stratsynth.accounting.budget import Currency
-
+def test_pure_epsilon_is_for_counts_that_are_priced_in_the_l1_norm():
     with pytest.raises(MechanismError, match="l1"):
         Total(QUERY, 0.3, Currency.PURE).check(SCHEMA)
+    one_norm = replace(QUERY, norm="l1")
+    for block in one_norm.blocks(SCHEMA):
+        assert [block.sensitivity(n) for n in PRICED] == [1.0, 2.0]
+    question = Total(one_norm, 0.3, Currency.PURE)
+    question.check(SCHEMA)
+    scales = [question.scales(SCHEMA, n)[0] for n in PRICED]
+    assert scales == pytest.approx([GRID / 0.1, 2 * GRID / 0.1], rel=1e-9)
+    assert question.replayed()[0] != Total(QUERY, 0.3, Currency.PURE).replayed()[0]
 
 
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        (Confusions(DESIGN, "C", THETAS), "two levels"),
+        (Confusions(DESIGN, "C", THETAS), r"shape \(2, 3\)"),
         (Confusions(DESIGN, "Y", THETAS), "not a categorical"),
         (Confusions(DESIGN, "D", THETAS, ("D",)), "among the groups"),
         (Confusions(DESIGN, "D", THETAS, ("W",)), "'W'"),
-        (Confusions(DESIGN, "D", THETAS[:, :1]), "2 columns"),
+        (Confusions(DESIGN, "D", THETAS[:, :1]), r"shape \(2,\)"),
+        (Confusions(DESIGN, "D", THETAS[..., None]), r"shape \(2,\)"),
+        (Confusions(DESIGN, "D", THETAS, norm="l3"), "no norm"),
         (Confusions(DESIGN, "D", THETAS * np.nan), "finite"),
-        (Confusions(DESIGN, "D", THETAS[:0]), "one row"),
+        (Confusions(DESIGN, "D", THETAS[:0]), "one entry"),
     ],
 )
 def test_malformed_counts_are_refused_by_the_schema_alone(query, words):

@@ -172,8 +172,12 @@ def test_the_reproduction_prints_tables_and_words(tmp_path, monkeypatch):
     assert "equation 10" in text
     assert "equation 11" in text
     assert text.count("What this run says") == 2
+    assert "correlated: 1,200 rows; Y is predicted; groups of S: " in text
+    assert "lambda 8: from epsilon 0.5 to 1 the error goes from" in text
+    for other in ("Lagrangian dual", "fermi, gap", "fair_sgd", "reductions"):
+        assert f"below that of {other} by more than" in text
     assert (tmp_path / "out" / "correlated_parity.png").exists()
-    assert len(pd.read_csv(tmp_path / "out" / "fermi.csv")) == 2 * (6 + 5) * 2
+    assert len(pd.read_csv(tmp_path / "out" / "fermi.csv")) == 2 * (6 + 5 + 4 + 4 + 2 + 4) * 2
 
 
 def test_the_papers_noise_pays_for_less_than_it_claims():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stratsynth.errors import UsageError
-from studies.lens import STUDY, cases, claims, experiments
+from studies.lens import STUDY, beside, cases, claims, experiments, sweeps
 
 
 @pytest.fixture
@@ -19,6 +19,9 @@ def small(monkeypatch):
     ):
         monkeypatch.setattr(where, name, value)
     monkeypatch.setattr(experiments, "mitigation", lambda among, repeats: gaps(among, 0.1, 0.05))
+    monkeypatch.setattr(sweeps, "FITTED_WAYS", ("none", "gamma1 alone"))
+    monkeypatch.setattr(beside, "METHODS", {name: beside.METHODS[name] for name in beside.METHODS if name != "fermi"})
+    monkeypatch.setattr(sweeps, "by_budget", lambda among, repeats: gaps(among, 0.1, 0.05).assign(epsilon=1.0))
 
 
 def gaps(among, none, surrogate):
@@ -54,14 +57,23 @@ def test_it_prints_tables_and_words_and_writes_them(small, tmp_path, capsys):
         "and wider in 0." in said
     )
     assert "in 2 of 2 (census by sex; census by race)" in said
+    assert "The condition of Theorem 3 is met by 0 of 24 ordered pairs of groups" in said
+    assert "fair_sgd at epsilon 1, gamma1 alone: the gap is narrower by more than chance in 1 of 1 cases" in said
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
         "output.csv",
         "training.csv",
         "steps.csv",
         "mitigation.csv",
+        "beside.csv",
+        "theorem.csv",
+        "epsilons.csv",
+        "clips.csv",
+        "ratios.csv",
+        "budgets.csv",
         "traces.png",
         "training.png",
         "mitigation.png",
+        "sweeps.png",
     }
     training = pd.read_csv(tmp_path / "out" / "training.csv")
     assert training["excess"].to_numpy() == pytest.approx((training["clipping"] + training["noise"]).to_numpy())

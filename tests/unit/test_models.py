@@ -395,10 +395,14 @@ def test_a_model_that_no_package_provides_is_named(fitted):
 
 def test_counts_below_zero_are_no_rows_and_no_counts_at_all_are_even():
     schema = SCHEMA.restrict(["GROUP", "WORK"])
-    noisy = [NoisyTable(("GROUP",), np.array([-3, -1]), 1.0), NoisyTable(("WORK",), np.array([3, -5, 1]), 1.0)]
+    noisy = [NoisyTable(("GROUP",), np.array([-3, -3]), 1.0), NoisyTable(("WORK",), np.array([-9, -9, -9]), 1.0)]
     odds = Product.of(schema, noisy).probabilities
     assert list(odds["GROUP"]) == [0.5, 0.5]
-    assert list(odds["WORK"]) == [0.75, 0, 0.25]
+    assert odds["WORK"] == pytest.approx([1 / 3] * 3)
+    # enough records for the noise: what is below zero is taken off the others, in equal parts
+    many = [NoisyTable(("GROUP",), np.array([60, 40]), 1.0), NoisyTable(("WORK",), np.array([75, -4, 29]), 1.0)]
+    odds = Product.of(schema, many, 100.0).probabilities
+    assert odds["WORK"] == pytest.approx([0.73, 0, 0.27])
 
 
 def test_the_example_mechanism_survives_a_table_without_rows():

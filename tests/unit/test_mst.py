@@ -49,24 +49,24 @@ def tree_rows(n, seed=0):
 # what it asks and pays
 
 
-def test_a_third_each_for_columns_choices_and_pairs():
+def test_columns_choices_and_pairs_get_45_10_and_45_percent():
     driver = Driver(schema_of(LEVELS), tree_rows(100))
     driver.run(rho=0.6)
     ones, twos = driver.of(Counts)
     choices = driver.of(Choose)
     assert ones.cliques == tuple((name,) for name in LEVELS)
     assert len(twos.cliques) == len(choices) == len(LEVELS) - 1
-    for part in (ones.rho, sum(c.rho for c in choices), twos.rho):
-        assert part == pytest.approx(0.2, rel=1e-12)
+    parts = ones.rho, sum(c.rho for c in choices), twos.rho
+    assert parts == pytest.approx((0.27, 0.06, 0.27), rel=1e-12)
 
 
 @pytest.mark.parametrize(("neighbours", "stretch"), [(Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE, math.sqrt(2))])
-def test_sigma_for_rho_one_and_two_columns_is_the_root_of_three_halves(neighbours, stretch):
+def test_sigma_for_rho_one_and_two_columns_follows_from_the_shares(neighbours, stretch):
     driver = Driver(schema_of({"a": 2, "b": 3}), {"a": [0], "b": [2]}, neighbours=neighbours)
     driver.run(rho=1.0)
     ones, twos = driver.of(Counts)
-    assert twos.sigmas(driver.schema, neighbours) == pytest.approx([math.sqrt(1.5) * stretch])
-    assert ones.sigmas(driver.schema, neighbours) == pytest.approx([math.sqrt(3) * stretch] * 2)
+    assert twos.sigmas(driver.schema, neighbours) == pytest.approx([math.sqrt(1 / (2 * 0.45)) * stretch])
+    assert ones.sigmas(driver.schema, neighbours) == pytest.approx([math.sqrt(2 / (2 * 0.45)) * stretch] * 2)
 
 
 @given(st.integers(2, 30), st.floats(1e-6, 30))

@@ -1,9 +1,11 @@
 """The installed files are those of the source tree, and the locks name the packages that they run on."""
 
+import ast
 import importlib.metadata
 import importlib.util
 import os
 import re
+import sys
 import sysconfig
 import tomllib
 from pathlib import Path
@@ -51,6 +53,35 @@ def test_every_module_lies_in_a_package():
         if not (path.parent / "__init__.py").exists()
     ]
     assert strays == []
+
+
+NAMED_OTHERWISE = {"dp-accounting": "dp_accounting", "scikit-learn": "sklearn"}
+"""Modules of declared packages whose name is not the package's."""
+BESIDE = {"dpmm", "opendp", "polars", "snsynth"}
+"""Packages of others that `External` hands rows to, which their users install."""
+
+
+def imported(folder: Path) -> set[str]:
+    """Packages that the code in a folder imports, at the top of files and in functions."""
+    found = set[str]()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"stratsynth"}
+
+
+def test_whatever_the_code_imports_is_declared():
+    """A package that is there only because another one needs it goes when that one does."""
+    project = PROJECT["project"]
+    extras = [r for name, wanted in project["optional-dependencies"].items() if name != "test" for r in wanted]
+    names = {canonical(r) for r in [*project["dependencies"], *extras]}
+    declared = {NAMED_OTHERWISE.get(name, name.replace("-", "_")) for name in names}
+    found = set[str]().union(*(imported(ROOT / folder) for folder in FOLDERS.values()))
+    assert found - declared - BESIDE == set()
+    assert declared - found == {"distributed", "folktables", "ray"}  # two are found by name, one by its users
 
 
 @pytest.mark.skipif(not INSTALLED_BY_SCRIPT, reason="a developer's own environment may be editable or old")

@@ -112,7 +112,6 @@ BAD = {
     "epsilon without end": ("epsilon = 1.0", f"epsilon = 1{400 * '0'}", "epsilon"),
     "epsilon a text": ("epsilon = 1.0", 'epsilon = "1"', "epsilon"),
     "epsilon true": ("epsilon = 1.0", "epsilon = true", "epsilon"),
-    "delta 0": ("delta = 1e-9", "delta = 0", "delta"),
     "delta below 0": ("delta = 1e-9", "delta = -1e-9", "delta"),
     "delta NaN": ("delta = 1e-9", "delta = nan", "delta"),
     "delta 1": ("delta = 1e-9", "delta = 1", "delta"),
@@ -133,6 +132,12 @@ def test_what_is_wrong_is_refused_and_named(case, recipe):
     with pytest.raises(UsageError, match=match) as refused:
         judge(recipe)
     assert str(refused.value).count("\n") <= 1
+
+
+def test_a_delta_of_0_is_refused_of_a_mechanism_that_spends_rho(recipe):
+    small.edit(recipe, "delta = 1e-9", "delta = 0")
+    with pytest.raises(UsageError, match="delta = 0 is for fits that spend pure epsilon"):
+        planned(Recipe.read(recipe))
 
 
 def test_no_rows_and_no_size_is_refused(recipe):

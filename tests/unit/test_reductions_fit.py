@@ -11,6 +11,7 @@ from helpers.small import even
 from stratsynth import Budget, Categorical, Schema, Stratified, fit, open_table
 from stratsynth.accounting.charges import Spending
 from stratsynth.adapters import Reductions
+from stratsynth.adapters.reductions.amounts import Amount
 from stratsynth.adapters.reductions.oracles import DescentOracle, ExponentialOracle, OracleCost, shifted, thresholds
 from stratsynth.adapters.reductions.rates import Sizes
 from stratsynth.data.load import load_rows
@@ -23,7 +24,7 @@ from stratsynth.questions import Choose, Counts, Gradients, Total
 
 def odds(model, frame):
     """The largest difference of false positive or false negative rates, and the error, by exact chances."""
-    p, yes = model.chances(model.shown(frame)), (frame.D == "yes").to_numpy()
+    p, yes = model.probabilities(model.shown(frame))[:, 1], (frame.D == "yes").to_numpy()
     found = [abs(p[(yes == d) & (frame.G == "a")].mean() - p[(yes == d) & (frame.G == "b")].mean()) for d in (0, 1)]
     return max(found), float(np.where(yes, 1 - p, p).mean())
 
@@ -139,7 +140,7 @@ def test_a_negative_weight_flips_the_label():
     task = Reductions(groups=["G"], features=["X"]).task(Public(SCHEMA))
     weights = np.zeros((2, 2, 2))
     weights[0, 0, 1], weights[0, 1, 0], weights[1, 0, 1] = 0.5, 1.0, -0.25
-    program = DescentOracle(1).solve(task, Sizes(("a", "b"), np.full((2, 2), 9.0)), weights, np.zeros(2), 1.0)
+    program = DescentOracle(1).solve(task, Sizes(("a", "b"), np.full((2, 2), 9.0)), weights, np.zeros(2), Amount(1.0))
     query = next(program).query
     assert isinstance(query, Gradients)
     assert query.parts.tolist() == [[0.5, 1.0], [0.25, 0.0]]
@@ -151,7 +152,7 @@ def test_an_exponential_oracle_asks_with_weights_centred_by_cell():
     task = Reductions(groups=["G"], features=["X"]).task(Public(SCHEMA))
     weights = np.arange(8.0).reshape(2, 2, 2)
     program = ExponentialOracle(thresholds(4)).solve(
-        task, Sizes(("a", "b"), np.ones((2, 2))), weights, np.zeros(2), 1.0
+        task, Sizes(("a", "b"), np.ones((2, 2))), weights, np.zeros(2), Amount(1.0)
     )
     question = next(program)
     assert question.scores[0].terms[0].slopes.tolist() == [[-0.5, 0.5] * 4]
@@ -211,7 +212,7 @@ REFUSED = [
     ({"groups": ["W"]}, "not in the schema"),
     ({"features": ["W"]}, "not in the schema"),
     ({"target": "W"}, "not in the schema"),
-    ({"target": "X"}, "two levels"),
+    ({"target": "X"}, "group_regression"),
     ({"groups": ["D"], "target": "D"}, "neither"),
     ({"groups": "G"}, "list"),
     ({"objective": "auc"}, "objective"),
@@ -281,7 +282,7 @@ def test_a_plan_says_the_steps_and_the_noise_of_the_smallest_cell():
 
 def test_weights_that_say_nothing_are_those_of_the_error():
     task, sizes = Reductions(groups=["G"], features=["X"]).task(Public(SCHEMA)), Sizes(("a", "b"), np.full((2, 2), 5.0))
-    question = next(ExponentialOracle(thresholds(4)).solve(task, sizes, np.zeros((2, 2, 2)), np.zeros(2), 1.0))
+    question = next(ExponentialOracle(thresholds(4)).solve(task, sizes, np.zeros((2, 2, 2)), np.zeros(2), Amount(1.0)))
     question.check(SCHEMA)
     assert question.scores[0].terms[0].slopes.tolist() == [[-0.025, 0.025, 0.025, -0.025] * 2]
 

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from strategies import examples
 from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions.functions import GeometricMean, HarmonicMean, Largest, Spread
-from stratsynth.adapters.reductions.goals import CONSTRAINTS, Goal, ObjectiveName, Part, measured_by, penalty
+from stratsynth.adapters.reductions.goals import (
+    CONSTRAINTS,
+    FS,
+    MEANS,
+    Goal,
+    ObjectiveName,
+    Part,
+    measured_by,
+    penalty,
+)
 from stratsynth.adapters.reductions.mixing import mixed
 from stratsynth.adapters.reductions.rates import LOSSES, Sizes
 from stratsynth.adapters.reductions.smoothing import Smoothing, onto_simplex
@@ -145,6 +154,13 @@ def test_slopes_of_losses_count_as_costs_of_wrong_predictions():
     assert sizes.right.tolist() == [sizes.numbers[0, 0], 0, 0, sizes.numbers[0, 1], 0, 0, 0, 0]
 
 
+def f_measures(r):
+    """F1 of either level."""
+    (a, b), (p, q) = r["numbers"].sum(axis=0), r["all"]
+    right, wrong = np.array([a * (1 - p), b * (1 - q)]), a * p + b * q
+    return 2 * right / (2 * right + wrong)
+
+
 MEASURED = {
     "equalized_odds": lambda r: max(np.ptp(r["false_positive"]), np.ptp(r["false_negative"])),
     "demographic_parity": lambda r: np.ptp(r["selection"]),
@@ -160,6 +176,8 @@ MEASURED = {
     ),
     "h_mean": lambda r: 2 / (1 / (1 - r["all"][0]) + 1 / (1 - r["all"][1])),
     "g_mean": lambda r: math.sqrt((1.05 - r["all"][0]) * (1.05 - r["all"][1])) - 0.05,
+    "micro_f": lambda r: f_measures(r)[1],
+    "worst_f": lambda r: min(f_measures(r)),
     "false_positive_rate": lambda r: r["all"][0],
     "false_negative_rate": lambda r: r["all"][1],
 }
@@ -172,11 +190,11 @@ def test_a_constraint_is_what_its_name_says_and_holds_when_it_does(name, seed, b
     counts = counts_of(sizes, rng)
     by_group = {loss: [sizes.rate(loss, g, counts) for g in range(3)] for loss in sizes.losses}
     everybody = [sizes.rate(loss, None, counts) for loss in ("false_positive", "false_negative")]
-    truth = MEASURED[name]({**by_group, "all": everybody})
+    truth = MEASURED[name]({**by_group, "all": everybody, "numbers": sizes.numbers})
     goal = Reductions(groups=["G"], constraints={name: bound}).goal(sizes)
     (part,) = goal.constraints
     assert part.measure(counts) == pytest.approx(truth, abs=1e-9)
-    holds = truth >= bound if name in ("g_mean", "h_mean") else truth <= bound
+    holds = truth >= bound if name in (*MEANS, *FS) else truth <= bound
     if abs(truth - bound) > 1e-9:
         assert (part.value(counts) <= 0) == holds
 

@@ -59,7 +59,7 @@ def test_what_is_stored_is_the_same_model_without_its_seed():
     before = model(facts={"plan": "x"}, deterministic=True).seeded(3)
     after = RandomisedClassifier.from_state(SCHEMA, before.state())
     rows = after.shown(people(20))
-    assert (after.chances(rows) == before.chances(rows)).all()
+    assert (after.probabilities(rows) == before.probabilities(rows)).all()
     assert (after.facts, after.returns, after.deterministic, after.seed) == (
         before.facts,
         Returns.PREDICTIONS,

@@ -87,6 +87,12 @@ def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, cap
         ("LEAST_SQUARES", (300, 600)),
         ("TESTS", (200,)),
         ("EPSILONS", (3.0,)),
+        ("DIMENSIONS", (4, 8)),
+        ("DRAWS", 5),
+        ("CLASSES", (3,)),
+        ("CLASS_ROWS", 300),
+        ("LEARNED", (300,)),
+        ("ROUNDS", (3,)),
     ):
         monkeypatch.setattr(reproduce, name, few)
     monkeypatch.setattr(curves, "NUMBER", 100)
@@ -100,6 +106,7 @@ def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, cap
         "times the lower bound",
         "points of error",
         "Tests: with",
+        "DP-oracle-learner",
     ):
         assert words in said
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"curves.png", *(f"{n}.csv" for n in reproduce.TITLES)}
@@ -120,3 +127,10 @@ def test_the_benchmark_measures_what_it_says(monkeypatch):
     assert ratio.value == pytest.approx(fair / free)
     assert ratio.reached == (ratio.value <= 0.5)
     assert bench._counterexample()[1].reached
+    monkeypatch.setattr(bench, "INNER_STEPS", (2,))
+    trained = [figure.name for figure in bench._trained(simulated(800, 0), 1)]
+    assert trained == [
+        f"simulated people, epsilon 1, 2 gradients a step, {rate} x the rate: {what}"
+        for rate in ("1", "1.9")
+        for what in ("error", "violation")
+    ]

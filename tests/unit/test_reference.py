@@ -46,7 +46,7 @@ def rows(text):
     ("heading", "keys"),
     [
         ("[data]", "path schema declared_size public engine table parent child query"),
-        ("[strata]", "by merge bands hierarchy small threshold"),
+        ("[strata]", "by merge bands hierarchy small threshold by_tables"),
         ('source = "public"', "path citation records"),
         ('source = "holdout"', "path citation confidential"),
         ('source = "private"', "share prior"),

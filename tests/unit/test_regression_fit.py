@@ -15,7 +15,7 @@ from stratsynth.adapters import GroupRegression
 from stratsynth.adapters.predictors.defaults import gaussian_mu
 from stratsynth.adapters.predictors.descent import Descent, Region
 from stratsynth.adapters.predictors.moments import NoisyMoments
-from stratsynth.adapters.predictors.objective import Objective
+from stratsynth.adapters.predictors.objective import PACE, PUSH, Objective
 from stratsynth.mechanisms import Public
 from stratsynth.models import ByGroup
 from stratsynth.noise import SeededEntropy
@@ -88,13 +88,29 @@ LOSSES = np.array([0.1, 0.5, 0.4])
         (Objective("balanced"), [1 / 3, 1 / 3, 1 / 3]),
         (Objective("weights", {"a": 0.5, "b": 0.25, "c": 0.25}), [0.5, 0.25, 0.25]),
         (Objective("maximum"), [0, 1, 0]),
-        (Objective("pooled", bounds={"": 0.3}, multiplier=2.0), [0.7, 2.2, 0.1]),
-        (Objective("pooled", bounds={"c": 0.1, "": 0.6}, multiplier=2.0), [0.7, 0.2, 2.1]),
-        (Objective("pooled", bounds={"": 0.6}, multiplier=2.0), [0.7, 0.2, 0.1]),
     ],
 )
-def test_slopes_of_f_and_g(objective, slopes):
+def test_slopes_of_f(objective, slopes):
     assert np.allclose(objective.slopes(LABELS, SHARES, LOSSES), slopes)
+
+
+def test_multipliers_follow_each_bounds_excess_and_stay_between_0_and_the_largest():
+    steered = Objective(bounds={"c": 0.1, "": 0.45}, multiplier=1.0).multipliers(LABELS)
+    push = (PUSH + PACE) * np.array([0.0, 0.05, 0.3])
+    assert np.allclose(steered.step(LOSSES), push)
+    assert np.allclose(steered.held, PACE * np.array([0.0, 0.05, 0.3]))
+    for _ in range(100):
+        last = steered.step(LOSSES)
+    assert last.tolist() == [0.0, 1.0, 1.0]
+    for _ in range(100):
+        last = steered.step(np.zeros(3))
+    assert last.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_group_without_a_bound_has_no_multiplier():
+    steered = Objective(bounds={"b": 0.2}).multipliers(LABELS)
+    assert (steered.step(LOSSES) > 0).tolist() == [False, True, False]
+    assert Objective().multipliers(LABELS).step(LOSSES).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_the_smooth_maximum_has_the_gradient_of_log_sum_exp():
@@ -198,6 +214,24 @@ def test_bounded_group_loss_brings_the_worst_group_down():
         model, _ = exactly(how, frame)
         worst[bool(bounds)] = float(((model.predict(model.shown(frame)) - frame.Y) ** 2)[frame.G == "b"].mean())
     assert worst[True] < 0.5 * worst[False]
+
+
+@pytest.mark.parametrize(
+    ("bound", "more"), [(0.15, {}), (0.2, {"accounting": "parallel"}), (0.15, {"multiplier": 3.0})]
+)
+def test_bounded_group_loss_takes_no_more_from_the_others_than_the_bound_needs(bound, more):
+    """The best model within the bound, by search, has the bounded group at its bound and no other far above its own."""
+    frame = people(4000, slopes=(0.6, -0.6))
+    how = GroupRegression(target="Y", features=["X"], groups=["G"], loss_bounds={"": bound}, **more)
+    model, _ = exactly(how, frame)
+    found = (model.predict(model.shown(frame)) - frame.Y).pow(2).groupby(frame.G).mean()
+    x, y, few = frame.X.to_numpy(), frame.Y.to_numpy(), frame.G.eq("b").to_numpy()
+    losses = np.array(
+        [[((slope * x - y) ** 2)[who].mean() for who in (~few, few)] for slope in np.linspace(-0.6, 0.6, 241)]
+    )
+    best = losses[(losses <= bound).all(axis=1), 0].min()
+    assert found["b"] == pytest.approx(bound, abs=0.01)
+    assert found["a"] == pytest.approx(best, abs=0.01)
 
 
 def test_on_plenty_of_data_it_is_least_squares():

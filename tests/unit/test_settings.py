@@ -24,6 +24,7 @@ from stratsynth.adapters import (
     FairSGD,
     Fixed,
     GroupRegression,
+    OutputPerturbation,
     Pooled,
     Reductions,
 )
@@ -147,6 +148,7 @@ SETTINGS = {
         "region": box,
         "iterations": partial(check_integer, least=1, most=100_000, optional=True),
         "gap": partial(number, least=0, most=1, optional=True),
+        "thresholds": flag,
         "penalty": partial(number, least=0, most=1000, optional=True),
         "batch": partial(number, least=1, most=1e12, optional=True),
         "sampling": sampling,
@@ -182,6 +184,13 @@ SETTINGS = {
         "momentum": partial(steady, optional=True),
         "radius": partial(number, above=0, most=1000),
         "tail": part,
+    },
+    OutputPerturbation: {
+        "model": partial(one_of, known=("logistic", "linear")),
+        "objective": partial(one_of, known=("pooled", "balanced")),
+        "count_share": share,
+        "strength": partial(number, above=0, most=1e12, optional=True),
+        "clip": partial(positive, optional=True),
     },
     Reductions: {
         "versus": partial(one_of, known=("pairs", "overall")),
@@ -261,7 +270,7 @@ def test_public_sizes_are_a_table_of_numbers(kind):
         assert found == accepted(lambda table=table: tabled("x", table, partial(number, **least))), table
 
 
-@pytest.mark.parametrize("kind", [DPFermi, FairSGD, Reductions, ClippedMean, CoinPress])
+@pytest.mark.parametrize("kind", [DPFermi, FairSGD, OutputPerturbation, Reductions, ClippedMean, CoinPress])
 def test_names_of_columns_are_different_texts_kept_as_a_tuple(kind):
     key = "columns" if kind in (ClippedMean, CoinPress) else "features"
     assert getattr(kind(**{key: ["A", "B"]}), key) == ("A", "B")

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from stratsynth.adapters.fair_sgd import FairSGD
 from stratsynth.adapters.fermi import DPFermi
+from stratsynth.adapters.output_perturbation import OutputPerturbation
 from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.reductions import Reductions
 from stratsynth.adapters.sklearn import (
@@ -15,6 +16,7 @@ from stratsynth.adapters.sklearn import (
     FermiClassifier,
     GroupClassifier,
     GroupRegressor,
+    OutputPerturbationClassifier,
     ReductionsClassifier,
 )
 from stratsynth.settings import resolved
@@ -24,6 +26,7 @@ PAIRS = [
     (GroupClassifier, GroupRegression),
     (FermiClassifier, DPFermi),
     (FairSGDClassifier, FairSGD),
+    (OutputPerturbationClassifier, OutputPerturbation),
     (ReductionsClassifier, Reductions),
 ]
 OWN = {"groups", "image", "loss_bounds", "constraints"}
@@ -31,8 +34,9 @@ OWN = {"groups", "image", "loss_bounds", "constraints"}
 LEFT_OUT = {
     GroupRegression: "model hidden group_weights sharpness multiplier sizes sizes_citation count_share loss_clip "
     "region reference interactions",
-    DPFermi: "sizes sizes_citation region adversary_radius reference interactions",
+    DPFermi: "thresholds sizes sizes_citation region adversary_radius reference interactions",
     FairSGD: "region reference interactions",
+    OutputPerturbation: "model reference interactions",
     Reductions: "spread start_steps start_share loss_share floor sizes sizes_citation count_share least rate momentum "
     "reference",
 }
@@ -43,7 +47,7 @@ LEFT_OUT = {
 def test_defaults_are_those_of_the_mechanism(estimator, mechanism):
     parameters = inspect.signature(estimator).parameters
     shared = [field for field in fields(mechanism) if field.name in parameters.keys() - OWN]
-    assert len(shared) > 10
+    assert len(shared) > (10 if mechanism is not OutputPerturbation else 3)
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters.values())
     for field in shared:
         assert field.default is not MISSING

@@ -61,9 +61,12 @@ def test_records_as_texts_are_whole_numbers_or_not_applicable(tmp_path):
             "SEX": ["1", "2"],
             "PUMA": ["01-01301", "N"],
         }
+        assert data.columns(path) == ["ESR", "SEX", "PUMA", "X"]
         assert data.survey(path).names == acs.pums().names
     frame.drop(columns="ESR").to_csv(tmp_path / "q.csv", index=False)
     assert data.survey(tmp_path / "q.csv").names == acs.excerpt().names
+    with pytest.raises(UsageError, match="there is no file"):
+        data.columns(tmp_path / "none.csv")
 
 
 def test_employment_is_of_adults_by_race_and_by_sex(tmp_path):

@@ -194,7 +194,7 @@ def test_the_certificate_states_who_is_protected_and_adds_up():
     recompute.check(certificate)
     assert certificate["guarantee"]["rho"] == pytest.approx(rho_of(1, 1e-9 - 1e-15), rel=1e-9)
     assert certificate["prices"]["add-remove"] == pytest.approx(1)
-    assert certificate["prices"]["replace"] == pytest.approx(epsilon_of(8 / 3 * rho_of(1, 1e-9), 1e-9), rel=1e-4)
+    assert certificate["prices"]["replace"] == pytest.approx(epsilon_of(2.2 * rho_of(1, 1e-9), 1e-9), rel=1e-4)
     assert {charge["sensitivity"]["add-remove"] for charge in certificate["charges"] if charge["kind"] == "choose"} == {
         K
     }

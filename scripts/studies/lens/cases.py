@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth import census
+from stratsynth.data.sources import open_source
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.tables import EncodedRows, group_numbers
 from stratsynth.questions import Coded
 from stratsynth.questions.sums.design import features
+from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.rows import CodedRows
 from studies import data
 from studies.lens.people import People
 from studies.lens.simulate import WORLDS, as_table, make_people
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     from numpy.random import Generator
-
-    from stratsynth.schema import Schema
 
 ROWS = 2_000
 """Simulated people whose steps and trainings are looked at; fits have four times as many."""
@@ -59,17 +62,36 @@ def simulated(rng: Generator) -> list[Case]:
     return found
 
 
-def brought(adult: Path | None, law: Path | None, rng: Generator) -> list[Case]:
-    """Adult by sex and by race, law school by race, as far as their files are named; the census where none is."""
+def brought(
+    adult: Path | None, law: Path | None, rng: Generator, other: Sequence[tuple[data.Problem, str]] = ()
+) -> list[Case]:
+    """Adult by sex and by race, law school by race, others with their groups, as named; the census where none is."""
     problems = []
     if adult is not None:
         one = data.adult(adult)
         problems += [(f"Adult by {group}", one, group) for group in ("sex", "race")]
     if law is not None:
         problems += [("law school by race", data.law(law), "race")]
+    problems += [(f"{one.name} by {group}", one, group) for one, group in other]
     if not problems:
         problems = [(f"census by {group.lower()}", _census(), group) for group in ("SEX", "RACE")]
     return [_case(name, problem, group, rng) for name, problem, group in problems]
+
+
+def declared(path: Path, schema: Path | None, target: str | None, by: str | None) -> tuple[data.Problem, str]:
+    """Return the problem of any file, by its schema, and the column of its groups; refuse what has no two classes."""
+    if schema is None or not target or not by:
+        raise UsageError("--data goes with --schema FILE, --target COLUMN and --by COLUMN.")
+    read = Schema.from_toml(schema)
+    for name in (target, by):
+        if not isinstance(read.columns.get(name), Categorical):
+            raise UsageError(f"{name} is no categorical column of {schema.name}; groups and classes are.")
+    if read.size(target) != 2:
+        raise UsageError(f"the target {target} has {read.size(target)} levels; the experiments are of two classes.")
+    if target == by:
+        raise UsageError(f"{target} is the target; groups are by another column.")
+    frame = open_source(path).read(list(read.names)).to_pandas()
+    return data.Problem(path.name.split(".")[0], frame, read, target, by), by
 
 
 def _census() -> data.Problem:

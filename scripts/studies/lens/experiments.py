@@ -18,6 +18,7 @@ from studies.lens.losses import Linear, Logistic, Loss, Tanh
 from studies.lens.output import fitted, perturbed, spread
 from studies.lens.simulate import by_groups
 from studies.lens.step import Step, decompose
+from studies.lens.theorem import compare
 from studies.lens.training import Training, descend, risks
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 CLIP, MULTIPLIER, BATCH, STEPS, RATE = 0.3, 5.0, 32, 400, 0.5
 """The paper's multiplier and batch; its clip of 0.1 and rate of 1e-4 would take far more steps to learn anything."""
+PAPERS_CLIP = 0.1
 PENALTY, EPSILON, DELTA = 0.01, 1.0, 1e-5
 HIDDEN = 5
 FITTED = {"iterations": 300, "batch": 400, "clip": 0.2}
@@ -67,7 +69,7 @@ def output(cases: Sequence[Case], runs: int, rng: Generator) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _kinds(people: People) -> Iterator[tuple[str, Loss, Floats]]:
+def kinds(people: People) -> Iterator[tuple[str, Loss, Floats]]:
     """A logistic model and a network, each with where it starts."""
     features = people.x.shape[1]
     yield "logistic", Logistic(), np.zeros(features)
@@ -81,7 +83,7 @@ def training(cases: Sequence[Case], runs: int, rng: Generator) -> pd.DataFrame:
     how = Training(RATE, STEPS, BATCH, every=STEPS // 4)
     for case in cases:
         for scaled, here in (("by bounds", case.people), ("by groups", by_groups(case.people))):
-            for name, loss, start in _kinds(here):
+            for name, loss, start in kinds(here):
                 seed = int(rng.integers(2**32))
                 found = risks(loss, here, start, CLIP, MULTIPLIER, how, runs=runs, seed=seed, samples=3)
                 frames.append(found.assign(world=case.name, model=name, scaled=scaled))
@@ -94,7 +96,7 @@ def steps(cases: Sequence[Case], rng: Generator) -> pd.DataFrame:
     how = Training(RATE, STEPS, BATCH, every=STEPS // 2)
     for case in cases:
         people = case.people
-        for name, loss, start in _kinds(people):
+        for name, loss, start in kinds(people):
             trail = descend(loss, people, start[:, None], np.array([math.inf]), np.zeros(1), how, rng)
             for at, thetas in zip(how.looks, trail, strict=True):
                 step = Step.usual(RATE, CLIP, MULTIPLIER, BATCH, people.size)
@@ -110,12 +112,29 @@ def steps(cases: Sequence[Case], rng: Generator) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def theorem(cases: Sequence[Case], rng: Generator) -> pd.DataFrame:
+    """Theorem 3 and its Lemmas, along a training without noise, by the clip."""
+    frames = []
+    how = Training(RATE, STEPS, BATCH, every=STEPS // 2)
+    for case in cases:
+        for name, loss, start in kinds(case.people):
+            trail = descend(loss, case.people, start[:, None], np.array([math.inf]), np.zeros(1), how, rng)
+            for at, thetas in zip(how.looks, trail, strict=True):
+                for clip in (PAPERS_CLIP, CLIP):
+                    found = compare(loss, case.people, thetas[:, 0], clip, RATE)
+                    frames.append(found.assign(world=case.name, model=name, step=at, clip=clip))
+    return pd.concat(frames, ignore_index=True)
+
+
 def mitigation(cases: Sequence[Case], repeats: int) -> pd.DataFrame:
     """Figure 12: `fair_sgd` in every way, each fit's excessive risk above the same plain twin; a line a group."""
-    return pd.concat([_mitigated(case, model, repeats) for case in cases for model in MODELS], ignore_index=True)
+    return pd.concat([mitigated(case, model, repeats) for case in cases for model in MODELS], ignore_index=True)
 
 
-def _mitigated(case: Case, model: str, repeats: int) -> pd.DataFrame:
+def mitigated(
+    case: Case, model: str, repeats: int, epsilon: float = EPSILON, ways: Sequence[str] = tuple(WAYS)
+) -> pd.DataFrame:
+    """Return one case's and model's fits at an epsilon: a line a way, repeat and group, and one for everybody."""
     table = open_table(case.frame, schema=case.schema, declared_size=len(case.frame))
     rows = EncodedRows.read(case.frame, case.schema)
     group, labels = group_numbers(rows, (case.group,)), case.schema.levels(case.group)
@@ -128,8 +147,9 @@ def _mitigated(case: Case, model: str, repeats: int) -> pd.DataFrame:
 
     plain, found = None, []
     counts = [*np.bincount(group, minlength=len(labels)), rows.rows]
-    for name, way in WAYS.items():
-        prepared = prepare(make("fair_sgd", {**usual, **way}), case.schema, Budget(EPSILON, DELTA), len(case.frame))
+    for name in ways:
+        how, budget = make("fair_sgd", {**usual, **WAYS[name]}), Budget(epsilon, DELTA)
+        prepared = prepare(how, case.schema, budget, len(case.frame))
         if plain is None:
             twin = unclipped(prepared)
             assert twin is not None  # noqa: S101 - it has a clip

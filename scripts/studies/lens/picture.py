@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.tables import FEW
 from stratsynth.report.drawing import new_figure, save
+from studies.lens.sweeps import gaps_over
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,4 +93,33 @@ def mitigated(gaps: pd.DataFrame, path: Path) -> None:
     panels[0].invert_yaxis()
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)
+    save(figure, path)
+
+
+def swept(epsilons: pd.DataFrame, clips: pd.DataFrame, ratios: pd.DataFrame, budgets: pd.DataFrame, path: Path) -> None:
+    """The gap between the groups over each sweep: one panel a sweep, one line a case."""
+    figure, panels = _panels(2, 4, 3.2)
+    drawn = (
+        (gaps_over(epsilons, "epsilon")["risk"], "epsilon, output perturbation"),
+        (gaps_over(clips, "clip")["excess"], "clip C, a private training"),
+        (gaps_over(ratios, "ratio")["excess"], "size of the smaller group in the larger's"),
+        (
+            budgets["gap"].xs("none", level="mitigation").reorder_levels([1, 2, 0]),
+            "epsilon, fair_sgd unmitigated",
+        ),
+    )
+    worlds = list(dict.fromkeys(clips["world"]))
+    for panel, (gap, title) in zip(panels, drawn, strict=True):
+        for case, line in gap.groupby(level=[0, 1], sort=False):
+            world, model = cast("tuple[str, str]", case)
+            places = line.index.get_level_values(2)
+            style = {"color": f"C{worlds.index(world)}", "linestyle": "-" if model == "logistic" else "--"}
+            label = world if model == "logistic" else None
+            panel.plot(places, line, marker="o", markersize=3, linewidth=0.9, label=label, **style)
+        panel.set(xlabel=title, ylabel="gap of excessive risk", xscale="log", yscale="log")
+        panel.set_xticks(places, [f"{place:g}" for place in places])
+        panel.minorticks_off()
+    handles, labels = panels[1].get_legend_handles_labels()
+    figure.suptitle("Gap between the groups; logistic models solid, networks dashed")
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
     save(figure, path)

@@ -52,6 +52,36 @@ def census_picture(frame: pd.DataFrame, path: Path) -> None:
     save(figure, path)
 
 
+def alpha_picture(frame: pd.DataFrame, path: Path) -> None:
+    """Figure 1: the sum of the logarithms of the groups' sizes, between its worst and its best case, by alpha."""
+    figure, axes = _panels(1, 1)
+    for name, style in (("worst", "--"), ("expected", "-"), ("expected, whole people", ":"), ("best", "--")):
+        axes[0][0].plot(frame["alpha"], frame[name], style, label=name)
+    axes[0][0].set(xlabel="alpha", ylabel="sum of log group sizes")
+    axes[0][0].legend(fontsize=8)
+    save(figure, path)
+
+
+def laplace_picture(frame: pd.DataFrame, path: Path) -> None:
+    """Error of the mean of all, stratified over fresh, by the number of groups, beside the root of it."""
+    radii, ks = sorted(frame["radius"].unique()), sorted(frame["k"].unique())
+    figure, axes = _panels(1, len(radii))
+    for axis, radius in zip(axes[0], radii, strict=True):
+        part = frame[frame["radius"] == radius]
+        means = part.pivot_table(index=["alpha", "k"], columns="method", values="error")
+        for alpha, ratio in (means["stratified"] / means["fresh"]).groupby(level="alpha"):
+            axis.plot(ks, ratio.to_numpy(), "o-", label="equal groups" if alpha == float("inf") else f"alpha {alpha:g}")
+        axis.plot(ks, [k**0.5 for k in ks], "--", color="0.45", label="root of k")
+        axis.set(xscale="log", yscale="log", xlabel="groups", title=f"Laplace means, R = {radius:g}")
+        axis.set_xticks(ks, [f"{k:g}" for k in ks])
+        axis.xaxis.set_minor_formatter("")
+        for formatted in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+            formatted("{x:g}")
+    axes[0][0].set_ylabel("error, stratified over fresh")
+    axes[0][0].legend(fontsize=8)
+    save(figure, path)
+
+
 def _lines(axis: Any, part: pd.DataFrame, key: str, measure: str) -> None:
     means = part.pivot_table(index=key, columns="method", values=measure)
     for method, colour in COLOURS.items():

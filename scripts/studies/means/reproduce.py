@@ -13,8 +13,8 @@ import numpy as np
 
 from studies.figures import Figure, limited, show
 from studies.harness import Found
-from studies.means import columns, coverage, mixtures, theory
-from studies.means.pictures import census_picture, mixture_picture
+from studies.means import columns, coverage, laplace, mixtures, theory
+from studies.means.pictures import alpha_picture, census_picture, laplace_picture, mixture_picture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CENSUS_ROWS = 100_000
 COVERAGE_RUNS = 2_000
+FIGURE_1 = {"n": theory.NY_2018_PEOPLE, "k": len(theory.NY_2018)}
 COVERAGE = (("coinpress", "bought"), ("clipped_mean", "bought"), ("coinpress", "bounded"))
 
 
@@ -30,18 +31,37 @@ def run(*, acs: Path | None, runs: int, workers: int, json: bool) -> Found:
     """Run all experiments."""
     start, rng = time.perf_counter(), np.random.default_rng(20240)
     people = columns.acs(acs) if acs is not None else columns.simulated(CENSUS_ROWS)
-    mixed, census, covered = _experiments(people, rng, runs, workers)
-    found = [*_theory(), *_mixtures(mixed, runs), _parity(rng, runs), *covered]
+    mixed, census, plain, covered = _experiments(people, rng, runs, workers)
+    found = [*_theory(), *laplace.figures(plain), *_mixtures(mixed, runs), _parity(rng, runs), *covered]
     found.append(limited("the whole, in seconds", time.perf_counter() - start, 120, "s"))
-    tables = [*(summary(mixed, f"mixture, {key}", [key]) for key in mixtures.GRID), *census_tables(census)]
+    first = figure_1(**FIGURE_1)
+    tables = [
+        *(summary(mixed, f"mixture, {key}", [key]) for key in mixtures.GRID),
+        *census_tables(census),
+        laplace.summary(plain),
+        f"Figure 1, n = {FIGURE_1['n']:,}, k = {FIGURE_1['k']}: sum of the logarithms of the groups' sizes, by alpha\n"
+        + first.iloc[::3].to_string(index=False, float_format="{:.4g}".format),
+    ]
     if json:
         text = show(found, as_json=True)
     else:
         source = f"{acs}" if acs is not None else f"{CENSUS_ROWS:,} simulated people"
         head = f"Private means of public data, {runs} runs each, epsilon 1, delta 1e-9. Census columns: {source}."
         text = "\n\n".join([head, *tables, show(found, as_json=False)])
-    drawn = {"mixtures": partial(mixture_picture, mixed), "census": partial(census_picture, census)}
-    return Found(text, {"mixtures": mixed, "census": census}, drawn)
+    drawn = {
+        "mixtures": partial(mixture_picture, mixed),
+        "census": partial(census_picture, census),
+        "laplace": partial(laplace_picture, plain),
+        "figure_1": partial(alpha_picture, first),
+    }
+    return Found(text, {"mixtures": mixed, "census": census, "laplace": plain, "figure_1": first}, drawn)
+
+
+def figure_1(n: int, k: int) -> pd.DataFrame:
+    """The theory of n people in k groups, over the alphas of Figure 1."""
+    import pandas as pd
+
+    return pd.DataFrame(theory.by_alpha(n, k, [step / 20 for step in range(1, 21)]))
 
 
 def summary(frame: pd.DataFrame, experiment: str, by: list[str]) -> str:
@@ -98,26 +118,26 @@ def _parity(rng: np.random.Generator, runs: int) -> Figure:
 
 def _experiments(
     people: pd.DataFrame, rng: np.random.Generator, runs: int, workers: int
-) -> tuple[pd.DataFrame, pd.DataFrame, list[Figure]]:
-    """Run the long experiments in `workers` processes: mixtures, census columns, coverage."""
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, list[Figure]]:
+    """Run the long experiments in `workers` processes: mixtures, census columns, Laplace means, coverage."""
     import pandas as pd
     from joblib import Parallel, delayed
 
     aside = rng.random(len(people)) < mixtures.HOLDOUT
-    given, studied = mixtures.settings(), columns.tasks(people)
-    streams = iter(rng.spawn(len(given) + len(studied) + len(COVERAGE)))
-    checks = [delayed(_coverage)(*check, next(streams), max(COVERAGE_RUNS * runs // 50, 1)) for check in COVERAGE]
-    census = [
-        delayed(columns.experiment)(*columns.split(people, aside, column, by), column, by, next(streams), runs)
-        for column, by in studied
+    given, studied, plain = mixtures.settings(), columns.tasks(people), laplace.settings()
+    streams = iter(rng.spawn(len(given) + len(studied) + len(COVERAGE) + len(plain)))
+    jobs = [
+        [delayed(_coverage)(*check, next(streams), max(COVERAGE_RUNS * runs // 50, 1)) for check in COVERAGE],
+        [
+            delayed(columns.experiment)(*columns.split(people, aside, column, by), column, by, next(streams), runs)
+            for column, by in studied
+        ],
+        [delayed(mixtures.experiment)(one, next(streams), runs) for one in given],
+        [delayed(laplace.experiment)(one, next(streams), runs) for one in plain],
     ]
-    mixed = [delayed(mixtures.experiment)(one, next(streams), runs) for one in given]
-    done = Parallel(n_jobs=workers)([*checks, *census, *mixed])
-    tables = [
-        pd.DataFrame([row for rows in part for row in rows])
-        for part in (done[len(checks) + len(census) :], done[len(checks) : len(checks) + len(census)])
-    ]
-    return tables[0], tables[1], [figure for figures in done[: len(checks)] for figure in figures]
+    done = iter(Parallel(n_jobs=workers)(job for some in jobs for job in some))
+    covered, census, mixed, means = ([row for _ in some for row in next(done)] for some in jobs)
+    return pd.DataFrame(mixed), pd.DataFrame(census), pd.DataFrame(means), covered
 
 
 def _coverage(name: str, variance: str, rng: np.random.Generator, runs: int) -> list[Figure]:

@@ -67,6 +67,20 @@ def expected_log_sizes_whole(n: int, k: int, alpha: float) -> float:
     return float(k * (np.diff(below) * np.log(sizes[1:])).sum())
 
 
+def by_alpha(n: int, k: int, alphas: Sequence[float]) -> list[dict[str, float]]:
+    """Figure 1: Theorem 9's expectation by alpha, for fractions of people and for whole ones, between its two ends."""
+    return [
+        {
+            "alpha": alpha,
+            "worst": worst_log_sizes(n, k),
+            "expected": expected_log_sizes(n, k, alpha),
+            "expected, whole people": expected_log_sizes_whole(n, k, alpha),
+            "best": best_log_sizes(n, k),
+        }
+        for alpha in alphas
+    ]
+
+
 def log_sizes(sizes: Sequence[float]) -> float:
     """The sum of log |G_i| of given groups; an empty group counts as one person, as in the paper's extreme case."""
     return float(np.log(np.maximum(_sizes(sizes), 1)).sum())

@@ -1,18 +1,20 @@
 """One experiment of paper 000: the methods side by side at the same true budget, on the same people.
 
 A method is a mode (`DPSE`: budgets by stage 1's residual errors; `DPNoSE`: alike), an accounting, and a weighting of
-the groups (`pooled`: 1/n a record; `balanced`: 1/(K n_k)). DPSE spends a fifth of rho on stage 1.
+the groups (`pooled`: 1/n a record; `balanced`: 1/(K n_k)). DPSE spends a part tau of rho on stage 1. All descend from
+0, so that no start differs (the mechanism starts from stage 1's coefficients): clipped gradients of opposite groups
+cancel over wide regions, in which a descent ends where it began.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from studies.regression.simulate import People, Steps, Way, descend
+from studies.regression.simulate import Bound, People, Steps, Way, descend
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -30,7 +32,9 @@ METHODS = (
     ("DPSE", "parallel", "balanced"),
 )
 FIRST = 0.2
-"""The part of rho for stage 1."""
+"""The part of rho for stage 1, in the paper."""
+RESIDUAL = 2.0
+"""Largest squared residual in stage 1, the paper's Delta."""
 
 
 @dataclass(frozen=True)
@@ -44,58 +48,73 @@ class Trial:
     train: People
     test: People
     rho: float
-    steps: Steps
+    steps: Steps = field(default_factory=Steps)
+    first: float = FIRST
+    """The part of rho for stage 1 of DPSE."""
+    bound: Bound | None = None
+    methods: tuple[tuple[str, str, str], ...] = METHODS
 
 
-def errors(people: People, rho: float, clip: float, runs: int, rng: Generator) -> Floats:
-    """Stage 1 (Algorithm 1, corrected): each group's part of the noisy mean squared residuals, one row a run.
+def errors(people: People, rho: float, accounting: str, runs: int, rng: Generator) -> tuple[Floats, Floats]:
+    """Stage 1 (Algorithm 1, corrected): each group's part of the noisy mean squared residuals; the precursor.
 
-    Moments of everybody for rho / (K + 1), a half for either; then each group's residuals for rho / (K + 1). The paper
-    adds noise of the deviation D^2 / sqrt(2 rho) to residuals that are cut at D; D / sqrt(2 rho) is right.
+    One row a run. As the paper counts, moments of everybody and each group's residuals cost rho / (K + 1); in parallel,
+    moments cost a half and every group's residuals the other one. X'X and X'y have a half of the moments' each. The
+    paper adds noise of the deviation D^2 / sqrt(2 rho) to residuals that are cut at D; D / sqrt(2 rho) is right.
     """
     x, y, size, groups = people.x, people.y, people.x.shape[1], len(people.ends)
-    part, norm = rho / (groups + 1), float(np.linalg.norm(x, axis=1).max())
-    bound = clip * 10
-    target = np.clip(y, -bound, bound)
-    noise = rng.normal(size=(runs, size, size)) * norm**2 / math.sqrt(part)
+    norm = math.sqrt(size)  # features lie between -1 and 1
+    part = rho / (groups + 1) if accounting == "paper" else rho / 2
+    rest = part if accounting == "paper" else rho - part
+    target = np.clip(y, -people.reach, people.reach)
+    sigma = norm**2 / math.sqrt(part)
+    noise = rng.normal(size=(runs, size, size)) * sigma
     noise = np.triu(noise) + np.triu(noise, 1).transpose(0, 2, 1)
     levels, vectors = np.linalg.eigh(x.T @ x + noise)
-    levels = np.maximum(levels, norm**2 / math.sqrt(part) * math.sqrt(size))
-    product = x.T @ target + rng.normal(size=(runs, size)) * norm * bound / math.sqrt(part)
-    inner = np.einsum("rij,ri->rj", vectors, product) / levels
-    thetas = np.einsum("rij,rj->ri", vectors, inner)
-    square = np.clip((x @ thetas.T - y[:, None]) ** 2, 0, clip)
+    levels = np.maximum(levels, sigma * math.sqrt(size))
+    product = x.T @ target + rng.normal(size=(runs, size)) * norm * people.reach / math.sqrt(part)
+    thetas = np.einsum("rpj,rj->rp", vectors, np.einsum("rij,ri->rj", vectors, product) / levels)
+    square = np.clip((x @ thetas.T - y[:, None]) ** 2, 0, RESIDUAL)
     sums = np.add.reduceat(square, (0, *people.ends[:-1]), axis=0).T
-    sigma = clip / math.sqrt(2 * part)
-    found = np.maximum(sums + rng.normal(size=sums.shape) * sigma, sigma) / people.sizes
-    shares: Floats = found / found.sum(axis=1, keepdims=True)
-    return shares
+    spread = RESIDUAL / math.sqrt(2 * rest)
+    found = np.maximum(sums + rng.normal(size=sums.shape) * spread, spread) / people.sizes
+    return found / found.sum(axis=1, keepdims=True), thetas
 
 
-def way(people: People, method: tuple[str, str, str], rho: float, steps: Steps, runs: int, rng: Generator) -> Way:
-    """Weights and noise of a method at a true budget, for records that are added or removed."""
+def way(trial: Trial, method: tuple[str, str, str], runs: int, rng: Generator) -> Way:
+    """Weights and noise of a method at the trial's true budget, for records that are added or removed."""
     mode, accounting, weighting = method
+    people, rho = trial.train, trial.rho
     groups, sizes = len(people.ends), people.sizes
-    weights = np.full(groups, 1 / sizes.sum()) if weighting == "pooled" else 1 / (groups * sizes)
+    slopes = sizes / sizes.sum() if weighting == "pooled" else np.full(groups, 1 / groups)
     shares = np.full((1, groups), 1 / groups)
     if mode == "DPSE":
-        shares = errors(people, FIRST * rho, steps.clip**2, runs, rng)
-        rho = rho * (1 - FIRST)
-    each = rho / steps.number
-    if accounting == "combined":  # one noise, of the deviation max v D / sqrt(2 rho), is put on the first group
-        sigma = np.zeros((1, groups))
-        sigma[0, 0] = weights.max() / weights[0] * steps.clip / math.sqrt(2 * each)
-        return Way(weights, sigma)
-    parts = shares if accounting == "paper" else shares / shares.max(axis=1, keepdims=True)
-    return Way(weights, steps.clip / np.sqrt(2 * each * parts))
+        shares, _ = errors(people, trial.first * rho, accounting, runs, rng)
+        rho = rho * (1 - trial.first)
+    each = rho / trial.steps.number
+    gradient = each if trial.bound is None else each / 2
+    losses = None
+    if trial.bound is not None:
+        losses = trial.bound.clip / np.sqrt(2 * _parts(accounting, each / 2, shares))
+    if accounting == "combined":
+        return Way(slopes, None, gradient, losses)
+    return Way(slopes, trial.steps.clip / np.sqrt(2 * _parts(accounting, gradient, shares)), gradient, losses)
+
+
+def _parts(accounting: str, rho: float, shares: Floats) -> Floats:
+    """Return each group's rho of one step, one row a run: their sum is `rho` as the paper counts, else the largest."""
+    whole = shares.sum(axis=1, keepdims=True) if accounting == "paper" else shares.max(axis=1, keepdims=True)
+    found: Floats = rho * shares / whole
+    return found
 
 
 def outcomes(trial: Trial, runs: int, rng: Generator) -> list[dict[str, Any]]:
     """Return each method's error on new people: the mean over runs, by group."""
     found = []
-    for method in METHODS:
-        chosen = way(trial.train, method, trial.rho, trial.steps, runs, rng)
-        square = trial.test.errors(descend(trial.train, chosen, trial.steps, runs, rng))
+    for method in trial.methods:
+        chosen = way(trial, method, runs, rng)
+        thetas = descend(trial.train, chosen, trial.steps, runs, rng, trial.bound)
+        square = trial.test.errors(thetas)
         mode, accounting, weighting = method
         found += [
             {

@@ -7,9 +7,13 @@ STUDY = Study(
     "Paper 003's synthesizers in strata, at the stated budget.",
     (
         file("--acs", "public person records of the ACS (with ESR), or NIST's excerpt; without, the built-in census"),
-        switch("--full", "six epsilons and strata by sex too; otherwise three", exclusive=True),
+        count("--year", 2018, "the survey year of person records (2018)", least=2014),
+        count(
+            "--rows", None, "people that are fitted, 196967 in the paper (50000 simulated; all of a file)", least=100
+        ),
+        switch("--full", "strata by sex too, pooled AIM and GEM, and five repetitions", exclusive=True),
         switch("--roads", "tables with models beside private predictors: which is better, for whom", exclusive=True),
-        count("--seeds", 5, "how many repetitions (5)"),
+        count("--seeds", None, "how many repetitions (3; 5 with --full and --roads)"),
         count("--workers", 2, "how many processes at a time (2)"),
     ),
     out="the folder of a run, new or to be continued (stratification, or roads)",

@@ -6,8 +6,9 @@ of twenty true equalities one counts by chance. What is neither more nor less is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 VANILLA = "vanilla"
 POOLED = " pooled"
 """The end of the labels of pooled mechanisms."""
+LARGE = 100
+"""People of a group that is not tiny: its means are known to some tenths of a standard deviation."""
+OVER = f" over groups of at least {LARGE} people"
+"""The end of the names of parity errors over larger groups only."""
 POINTS, RATIO, LOW, HIGH = 0.02, 3.0, 0.1, 1.0
 """The paper's numbers: accuracy lost at epsilon 1 or more; how many times a reduction of 200 % is; small epsilons."""
 
@@ -35,18 +40,30 @@ class Figures:
 
     frame: pd.DataFrame
 
+    @cached_property
+    def _places(self) -> Mapping[Any, Any]:
+        """Rows of each metric, mechanism, stratification and epsilon."""
+        kept = self.frame[["metric", "mechanism", "stratification", "epsilon"]]
+        return kept.astype({"metric": str, "mechanism": str, "stratification": str}).groupby(list(kept.columns)).indices
+
+    def _rows(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> pd.DataFrame:
+        found: pd.DataFrame = self.frame.iloc[self._places.get((metric, mechanism, stratification, epsilon), [])]
+        return found
+
     def of(self, metric: str, mechanism: str, stratification: str, epsilon: float) -> NDArray[np.float64]:
         """Return one value a repetition, in order; of parity the sum, of a gap the gap, of all others everybody's."""
-        frame = self.frame
+        if metric.endswith(OVER):
+            return self._over_large(self._rows(metric.removesuffix(OVER), mechanism, stratification, epsilon))
         scope = PARITY if metric.startswith("parity") else "between" if metric.partition(":")[0] in GAPS else EVERYBODY
-        here = frame[
-            (frame["metric"] == metric)
-            & (frame["mechanism"] == mechanism)
-            & (frame["epsilon"] == epsilon)
-            & (frame["stratification"] == stratification)
-            & (frame["scope"] == scope)
-        ]
-        return here.sort_values("seed")["value"].to_numpy(float)
+        here = self._rows(metric, mechanism, stratification, epsilon)
+        return here[here["scope"] == scope].sort_values("seed")["value"].to_numpy(float)
+
+    def _over_large(self, here: pd.DataFrame) -> NDArray[np.float64]:
+        """Definition 10 over the larger groups alone, one value a repetition; a group that a release lacks counts 1."""
+        groups = here[(here["scope"] == "group") & (here["n"] >= LARGE)].assign(value=lambda f: f["value"].fillna(1.0))
+        everybody = here[here["scope"] == EVERYBODY].set_index("seed")["value"]
+        by_seed = groups.groupby("seed")["value"]
+        return (by_seed.sum() + everybody / by_seed.size()).dropna().sort_index().to_numpy(float)
 
     @property
     def epsilons(self) -> list[float]:
@@ -76,6 +93,7 @@ GAPS = (
 SAID = {
     "accuracy": "accuracy",
     "parity_means": "parity error",
+    f"parity_means{OVER}": f"parity error{OVER}",
     "workload_error": "three-way workload error",
     "parity_marginals": "parity error of three-way marginals",
 }
@@ -139,7 +157,7 @@ def _accuracy(found: Figures) -> Iterator[dict[str, Any]]:
 
     large = [e for e in found.epsilons if e >= HIGH]
     over = Tally.of([difference for e in large for difference in lost(e, POINTS)])
-    worst = max((float(np.mean(d)) + POINTS for e in large for d in lost(e, POINTS)), default=np.nan)
+    worst = max((float(np.mean(d)) + POINTS for e in large for d in lost(e, POINTS) if len(d)), default=np.nan)
     yield _line(
         "From epsilon 1 on, stratifying costs at most 2 points of accuracy",
         over.verdict,
@@ -155,20 +173,26 @@ def _accuracy(found: Figures) -> Iterator[dict[str, Any]]:
 
 
 def _parity(found: Figures) -> Iterator[dict[str, Any]]:
-    """Figure 5: over the groups that are stratified by."""
+    """Figure 5: over the groups that are stratified by; and over the larger ones by sex and race."""
     for mechanism in dict.fromkeys(m for m, _ in found.stratified()):
         for epsilon in found.epsilons:
-            pairs = [
-                (found.of(parity_metric(s), m, s, epsilon), found.of(parity_metric(s), m, VANILLA, epsilon))
-                for m, s in found.stratified(mechanism)
-            ]
-            tally = Tally.of([own - vanilla for own, vanilla in pairs])
-            ratios = ", ".join(f"{np.mean(own) / np.mean(vanilla):.2f}" for own, vanilla in pairs if len(own))
-            yield _line(
-                f"Stratifying {mechanism} reduces parity error, epsilon {epsilon:g}",
-                tally.verdict,
-                f"{tally.said('less', 'more')}; times vanilla's: {ratios} ({_names(found, mechanism)})",
-            )
+            for over, metric in _overs():
+                pairs = [
+                    (found.of(metric(s), m, s, epsilon), found.of(metric(s), m, VANILLA, epsilon))
+                    for m, s in found.stratified(mechanism)
+                ]
+                tally = Tally.of([own - vanilla for own, vanilla in pairs])
+                ratios = ", ".join(f"{np.mean(own) / np.mean(vanilla):.2f}" for own, vanilla in pairs if len(own))
+                yield _line(
+                    f"Stratifying {mechanism} reduces parity error{over}, epsilon {epsilon:g}",
+                    tally.verdict,
+                    f"{tally.said('less', 'more')}; times vanilla's: {ratios} ({_names(found, mechanism)})",
+                )
+
+
+def _overs() -> tuple[tuple[str, Callable[[str], str]], ...]:
+    """Words for the groups that parity error is over, and its metric by what is stratified by: all, and larger ones."""
+    return ("", parity_metric), (OVER, lambda _: f"{parity_metric(BOTH)}{OVER}")
 
 
 def _names(found: Figures, mechanism: str) -> str:
@@ -178,24 +202,25 @@ def _names(found: Figures, mechanism: str) -> str:
 def _gem(found: Figures) -> Iterator[dict[str, Any]]:
     """The caption of Figure 5: a reduction of 200 % or more, read as to a third."""
     for epsilon in found.epsilons if ("gem", VANILLA) in found.settings else []:
-        times = {
-            s: found.of(parity_metric(s), "gem", VANILLA, epsilon).mean()
-            / found.of(parity_metric(s), "gem", s, epsilon).mean()
-            for _, s in found.stratified("gem")
-        }
-        all_of, some = all(t >= RATIO for t in times.values()), any(t >= RATIO for t in times.values())
-        yield _line(
-            f"Vanilla gem's parity error is three times that of gem in strata, or more, epsilon {epsilon:g}",
-            "holds" if all_of else "holds in part" if some else "does not hold",
-            ", ".join(f"{t:.2f} times by {s}" for s, t in times.items()),
-        )
+        for over, metric in _overs():
+            times = {}
+            for _, s in found.stratified("gem"):
+                own, vanilla = (found.of(metric(s), "gem", which, epsilon) for which in (s, VANILLA))
+                if len(own) and len(vanilla):
+                    times[s] = vanilla.mean() / own.mean()
+            all_of, some = all(t >= RATIO for t in times.values()), any(t >= RATIO for t in times.values())
+            yield _line(
+                f"Vanilla gem's parity error{over} is three times that of gem in strata, or more, epsilon {epsilon:g}",
+                "not tried" if not times else "holds" if all_of else "holds in part" if some else "does not hold",
+                ", ".join(f"{t:.2f} times by {s}" for s, t in times.items()),
+            )
 
 
 def _rank(found: Figures) -> Iterator[dict[str, Any]]:
     """Yield the best stratified settings, by accuracy of a forest and by parity error over both columns."""
     for epsilon in found.epsilons:
         best = {}
-        for metric, sign in (("accuracy:forest", -1), (parity_metric(BOTH), 1)):
+        for metric, sign in (("accuracy:forest", -1), (parity_metric(BOTH), 1), (parity_metric(BOTH) + OVER, 1)):
             means = {
                 setting: sign * float(np.mean(values))
                 for setting in found.stratified()
@@ -238,22 +263,24 @@ def _budget(found: Figures) -> Iterator[dict[str, Any]]:
 def _workload(found: Figures) -> Iterator[dict[str, Any]]:
     """Figure 9: parity error of the three-way marginals, over sex and race."""
     for mechanism in dict.fromkeys(m for m, _ in found.stratified()):
-        tallies = {
-            e: Tally.of(
-                [
-                    found.of("parity_marginals", m, s, e) - found.of("parity_marginals", m, VANILLA, e)
-                    for m, s in found.stratified(mechanism)
-                ]
+        for over in ("", OVER):
+            tallies = {
+                e: Tally.of(
+                    [
+                        found.of("parity_marginals" + over, m, s, e)
+                        - found.of("parity_marginals" + over, m, VANILLA, e)
+                        for m, s in found.stratified(mechanism)
+                    ]
+                )
+                for e in found.epsilons
+            }
+            small = [t for e, t in tallies.items() if e < HIGH]
+            total = Tally(sum(t.below for t in small), sum(t.above for t in small), sum(t.open for t in small))
+            yield _line(
+                f"Below epsilon 1, vanilla {mechanism} has the larger parity error of three-way marginals{over}",
+                total.verdict,
+                "in strata: " + "; ".join(f"at {e:g} {t.said('less', 'more')}" for e, t in tallies.items()),
             )
-            for e in found.epsilons
-        }
-        small = [t for e, t in tallies.items() if e < HIGH]
-        total = Tally(sum(t.below for t in small), sum(t.above for t in small), sum(t.open for t in small))
-        yield _line(
-            f"Below epsilon 1, vanilla {mechanism} has the larger parity error of three-way marginals",
-            total.verdict,
-            "in strata: " + "; ".join(f"at {e:g} {t.said('less', 'more')}" for e, t in tallies.items()),
-        )
 
 
 def _pooling(found: Figures) -> Iterator[dict[str, Any]]:

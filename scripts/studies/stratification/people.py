@@ -1,7 +1,8 @@
 """People of the repeated experiments of paper 003: the built-in census, or a public file that a reader brings.
 
-The paper predicts employment from the 16 columns of folktables' ACSEmployment. Here are those of its columns that the
-data have, or the nearest to them; what is predicted is a column of its own, `no` or `yes`.
+The paper predicts employment from the sixteen columns of folktables' ACSEmployment. A file of person records is read
+by that task and its survey year, with all of them that it has; the built-in census and NIST's excerpt have some of
+them, and others that are near to the rest. What is predicted is a column of its own, `no` or `yes`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pandas as pd
 from stratsynth import census
 from stratsynth.schema import Categorical
 from stratsynth.strata import crossing
-from studies import data
+from studies import acs, data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ EXCERPT = (
     "DEYE",
     "DEAR",
 )
-RECORDS = ("AGEP", "SEX", "RAC1P", "CIT", "NATIVITY", "LANX", "SCHL", "MAR", "DIS", "DREM", "DPHY", "MIL")
+TASK = "ACSEmployment"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +79,30 @@ def built_in(rows: int, held: int) -> Study:
     return Study(name, schema, train, test, census.shares(BY), census.CITATION)
 
 
-def brought(path: Path) -> Study:
-    """A public file: person records of the ACS with ESR, or the excerpt of NIST, which has industries instead."""
-    whole = data.survey(path)
-    records = "ESR" in whole.names
-    kept, what = (RECORDS, "employment") if records else (EXCERPT, "worked within five years")
-    cause = "ESR" if records else "INDP_CAT"
+def brought(path: Path, year: int, rows: int | None) -> Study:
+    """A public file: person records of the ACS of that year, with ESR, or NIST's excerpt, which has industries instead.
+
+    `rows` is the largest number of people to fit, drawn by chance; None for all that are not held out.
+    """
+    columns = data.columns(path)
+    lacking: list[str] = []
+    if "ESR" in columns:
+        whole, cause, what = census.acs.schema(task=TASK, year=year), "ESR", f"employment, {TASK} of {year}"
+        lacking = [name for name in whole.names if name not in (*columns, *BY, "AGEP")]
+        kept = [name for name in whole.names if name not in (*lacking, "ESR")]
+    else:
+        whole, cause, what, kept = acs.excerpt(), "INDP_CAT", "worked within five years", list(EXCERPT)
     schema = _with_target(whole.restrict(kept))
     frame = data.texts(path, (*kept, cause))
     frame[TARGET] = np.where(frame[cause].eq("1") if cause == "ESR" else frame[cause].ne("N"), "yes", "no")
     frame = frame[list(schema.names)]
-    held = np.random.default_rng(2003).random(len(frame)) < HELD_OUT
+    rng = np.random.default_rng(2003)
+    held = rng.random(len(frame)) < HELD_OUT
     train, test = (frame[which].reset_index(drop=True) for which in (~held, held))
-    name = f"{path.name} ({len(train):,} people, {len(test):,} held out), {what}"
+    if rows is not None and rows < len(train):
+        train = train.iloc[np.sort(rng.choice(len(train), rows, replace=False))].reset_index(drop=True)
+    without = f", without {', '.join(lacking)}, which the file lacks" if lacking else ""
+    name = f"{path.name} ({len(train):,} people, {len(test):,} held out), {what}, {len(kept)} columns{without}"
     return Study(name, schema, train, test, _shares(frame, schema), f"{path.name} itself, a public file")
 
 

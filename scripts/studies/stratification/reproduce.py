@@ -28,7 +28,9 @@ from studies.stratification.grids import DELTA
 if TYPE_CHECKING:
     from studies.stratification.people import Study
 
-ROWS, HELD = 10_000, 5_000
+ROWS, HELD = 50_000, 5_000
+"""Simulated people that are fitted, and held out."""
+REPETITIONS, QUICK_REPETITIONS = 5, 3
 HOW = (
     "A difference counts where its 95 % interval over repetitions leaves 0 out, each by itself. Ratios and ranks are "
     "of means, and allow for no chance."
@@ -38,14 +40,26 @@ THEIRS = (
     "tested on rows they were fitted to, everybody counted for 1/12 in parity error, and for MST and AIM strata that "
     "the code seems to pair with the sizes of others. GEM's nominal epsilons .01, .05, .1, .5, 1, 5 really cost .42, "
     "2.24, 4.71, 30, 74, 935 at delta 1e-9. Our parity error counts every declared group that has a real row, however "
-    "small, alike: a handful of people can dominate it. Only the direction of a difference can be compared, no level."
+    "small, alike: a handful of people can dominate it, so that verdicts are given for the larger groups too. Only the "
+    "direction of a difference can be compared, no level."
 )
 
 
-def run(*, acs: Path | None, full: bool, roads: bool, seeds: int, workers: int, out: Path | None) -> Found:
+def run(
+    *,
+    acs: Path | None,
+    year: int,
+    rows: int | None,
+    full: bool,
+    roads: bool,
+    seeds: int | None,
+    workers: int,
+    out: Path | None,
+) -> Found:
     """The grid, or what is left of it; its page is printed, and lies in `out` as stratification.md or roads.md."""
     out = out or Path("roads" if roads else "stratification")
-    study = people.built_in(ROWS, HELD) if acs is None else people.brought(acs)
+    study = people.built_in(rows or ROWS, HELD) if acs is None else people.brought(acs, year, rows)
+    seeds = seeds or (REPETITIONS if full or roads else QUICK_REPETITIONS)
     study.write(out)
     grid = grids.roads(seeds) if roads else grids.tables(seeds, full=full)
     write_text(out / "recipe.toml", grids.recipe(study, grid))

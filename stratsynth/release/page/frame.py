@@ -60,7 +60,7 @@ def release_page(
 
     Args:
         record: The content of certificate.json.
-        measurements: What measurements.parquet holds.
+        measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
@@ -109,6 +109,10 @@ def release_page(
 
 
 def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
+    """Return a list of sentences to open a certificate's page: the promise, and how well the groups `sized` are known.
+
+    `names` are groups' names for readers, `called` words for the kind of release.
+    """
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
         (
@@ -154,6 +158,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
 
 
 def _promise(certificate: Certificate) -> Section:
+    """Return the Section on a certificate's guarantee: prices under each notion of neighbour, in words and a table."""
     prices = [(words.STEPS.get(step, step), price) for step, price in certificate.prices.items()]
     scale = Axis.over([price for _, price in prices])
     what = words.unit(certificate)

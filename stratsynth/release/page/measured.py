@@ -56,7 +56,7 @@ class GroupTable:
 
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
-    """Return a list of each group's noisy tables, from an Arrow table, by first measurement; repeated ones averaged.
+    """Return a list of `GroupTable`, the noisy tables in an Arrow table, by first measurement; repeats are averaged.
 
     Weights are 1 / sigma^2.
     """
@@ -99,13 +99,13 @@ class GroupSize:
 
     @property
     def fewer(self) -> float | None:
-        """Number that the group's records are fewer than, at 95 per cent, if noise alone may have made them."""
+        """Number that the group's records are fewer than, at 95 per cent, if noise may have made them; None if not."""
         noise = NORMAL_95 * self.sigma
         return max(self.value + noise, 1.0) if self.value < noise else None
 
 
 def sizes(tables: Sequence[GroupTable], estimates: SizeEstimates | None) -> list[GroupSize]:
-    """Return a list of the sizes, numbers of records, of each group that has a noisy table of one column.
+    """Return a list of `GroupSize`, numbers of records, for each group that has a noisy table of one column.
 
     Args:
         tables: Every table.
@@ -188,7 +188,7 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
 
 
 def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
-    """Return the Section "What was measured": a Figure of each group, bars of the noisy counts of each column.
+    """Return the Section "What was measured": for each group a Figure, bars of the noisy counts of each column.
 
     They are one-column `tables` of at most CELLS cells in all, in the schema's order. `names` has the groups' names for
     readers; `about` is a sentence on columns and pairs without tables.
@@ -234,6 +234,7 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str =
 
 
 def _bars(table: GroupTable, names: Names) -> Markup:
+    """Return HTML: bars of one column's noisy counts in `table`, with their noise; `names` has its levels' meanings."""
     noise = NORMAL_95 * table.sigma
     cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
     shown = cells

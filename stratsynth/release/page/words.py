@@ -28,6 +28,7 @@ KINDS = {
     "counts": ("noisy table", "noisy tables"),
     "choose": ("private choice", "private choices"),
     "total": ("noisy sum", "noisy sums"),
+    "minimiser": ("noisy minimiser of a sum of losses", "noisy minimisers of sums of losses"),
     "raw": ("claim of third-party code", "claims of third-party code"),
     "usable": ("first question", "first questions"),
 }

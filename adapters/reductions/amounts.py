@@ -1,0 +1,39 @@
+"""Parts of a fit's budget in its currency: rho, or pure epsilon where the budget's delta is 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from stratsynth.questions import Composite, Confusions, GroupLosses, NoisySum, Program, choose, total
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A part of the budget that one question costs, or several: epsilons add up as rhos do."""
+
+    value: float
+    """rho, or epsilon if `pure`."""
+    pure: bool = False
+
+    def times(self, share: float) -> Amount:
+        """Return the amount times a number, `share`."""
+        return replace(self, value=self.value * share)
+
+    def over(self, number: int) -> Amount:
+        """Return the amount of each of `number` equal parts."""
+        return replace(self, value=self.value / number)
+
+    def less(self, paid: Amount) -> Amount:
+        """Return what is left of the amount after another, `paid`."""
+        return replace(self, value=self.value - paid.value)
+
+    def sums(self, query: Confusions | GroupLosses) -> Program[tuple[NoisySum, ...]]:
+        """Program that asks a query's sums at this price, and returns a NoisySum a block; Laplace noise if pure."""
+        if self.pure:
+            return (yield from total(query, epsilon=self.value))
+        return (yield from total(query, rho=self.value))
+
+    def choice(self, scores: Sequence[Composite]) -> Program[int]:
+        """Program that draws one of the `scores` by the exponential mechanism at this price; returns its number."""
+        return (yield from choose(scores, epsilon=self.value) if self.pure else choose(scores, rho=self.value))
