@@ -67,6 +67,9 @@ REMEDY = "leave columns out, use fewer bins, or take the mechanism independent, 
 """Words on tables that are too wide."""
 COLUMNS, CHOICES = 0.45, 0.1
 """Shares of the budget that measure columns and choose pairs; the pairs get `PAIRS`."""
+ALONE = 1.0
+"""Largest weight of the prior, in records, where columns alone are counted: it is uniform then, as columns may have to
+move far from their counts where rules join them."""
 MOST_KNOWN = 2**18
 """Largest number of cells that public tables may give the model; of many tables, the first ones are taken."""
 
@@ -130,10 +133,10 @@ class MST(Poolable[Graphical]):
             settled=total,
             tables=list(tables),
             most_cells=MOST_CELLS,
-            prior=self.prior,
+            prior=self.prior if twos else min(self.prior, ALONE),
             iterations=self.iterations,
             engine=self.engine,
-            base=product(sizes, {table.clique[0]: denoised(table, total) for table in ones}, total),
+            base=product(sizes, {table.clique[0]: denoised(table, total) for table in ones}, total) if twos else None,
             published=tuple(one for one in known if one.clique in kept),
             denoise=public.prior is None,  # rows of a prior are judged by noisy counts
         )
@@ -142,7 +145,7 @@ class MST(Poolable[Graphical]):
             if arbiter is not None:
                 return arbiter
         fitted = tuple(own.taken_in(last=True))
-        problem = Problem(sizes, fitted, total, rules, own.base, prior=self.prior, iterations=self.iterations)
+        problem = Problem(sizes, fitted, total, rules, own.base, prior=own.prior, iterations=self.iterations)
         own.solution = yield from work(engine(self.engine), problem)
         return own
 
