@@ -92,7 +92,7 @@ class FitAccount:
         """Write down a batch's charges (`moment`, key `asked`, total variation `distance`); in memory do nothing."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse a `distance` that delta does not cover, another currency, unreserved noise or rates, claimed delta."""
+        """Raise Unsupported: `charges` of another currency or unreserved noise, or a `distance` beyond delta."""
         tails = (1 + math.exp(min(self.budget.epsilon, MOST_EPSILON))) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE

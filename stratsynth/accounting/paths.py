@@ -106,7 +106,7 @@ def journal_folder(path: Path, run: str) -> Path:
 
 
 def locked(folder: Path, path: Path) -> int:
-    """Lock a fit's journal `folder`, return the descriptor, an int; refuse if another process runs the same fit.
+    """Lock a fit's journal `folder`, return the int descriptor; LedgerError, of ledger `path`, if a process has it.
 
     Two processes would draw two noises for one charge.
     """

@@ -40,7 +40,10 @@ def budget_of(
     first: float | None = None,
     public: bool = False,
 ) -> Budget:
-    """Return a `Budget`; for data declared `public`, if epsilon is above what a `Budget` takes, a `PublicBudget`."""
+    """Return a `Budget` of the arguments; for data declared `public`, if epsilon is too large for it, a `PublicBudget`.
+
+    `first` is the share that a first question costs, None for the default; UsageError for such an epsilon otherwise.
+    """
     large = (is_number(epsilon) or (isinstance(epsilon, float) and epsilon == math.inf)) and epsilon > MOST_EPSILON
     if large and not public:
         check_private_epsilon(epsilon)
