@@ -32,7 +32,7 @@ class WithoutRows(Unkept):
         return ()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Raise MechanismError whatever the arguments: the driver answers such a question itself, without rows."""
+        """Raise MechanismError always, `at` any Setting: the driver answers it itself, without `exact` reads."""
         raise MechanismError(f"{type(self).__name__} is no kind of question that rows can answer.")
 
 

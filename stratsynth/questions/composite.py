@@ -264,7 +264,7 @@ class Composite(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (`scores` of `exact` as ints in 2^-30 of the largest reach, rounded down; their int sensitivity)."""
+        """Return (`scores` of `exact` at a Setting, ints in 2^-30 of the largest reach; int sensitivity)."""
         of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
         groups = {id(score.terms): score for score in scores}
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS

@@ -143,7 +143,7 @@ class Pairs:
             raise MechanismError("choose: candidates are places among the pairs, in ascending order.")
 
     def cells(self, schema: Schema) -> int:
-        """Return the int number of cells of the tables of all pairs of the reference, candidates or not."""
+        """Return the int number of cells of all pairs' tables in the reference, for any `schema`."""
         return self.expected.cells
 
     def wanted(self) -> Wanted:
@@ -159,9 +159,9 @@ class Pairs:
         return f"[{', '.join(map(_candidate_text, self.cliques))}]"
 
     def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (candidates' distances of `exact` tables at a Setting, ints in 2^-16 records; int sensitivity in it).
+        """Return (distances of `exact` tables at a Setting, ints in 2^-16 records; int sensitivity in it).
 
-        Distances are computed once and remembered as numbers beside the rows, for any subset of the pairs.
+        Distances are computed once and kept in `memory`, beside the rows, for any subset of the pairs.
         """
         if not self.remembered(memory):
             away = np.full(len(self.expected.cliques), UNKNOWN)

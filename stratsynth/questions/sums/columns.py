@@ -58,7 +58,7 @@ class Columns(Sum):
             check_positive(f"columns: the scale of {name}", scale)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block`: one coordinate per column, clipped together."""
+        """Return (`Block`,), for any `schema`: one coordinate per column of the query, clipped together."""
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:

@@ -49,7 +49,7 @@ class Design:
         return _names(self, schema)
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
-        """Return a tuple per feature: indices of plain features whose product it is; None if all are plain."""
+        """Return, per feature by `schema`, a tuple of plain features' indices, its factors; None if all are plain."""
         return None
 
     @property

@@ -129,7 +129,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Refuse, opening with `what`, a query that `check_models` refuses, and a link but logistic and softmax."""
+    """Refuse a query, opening with `what`, that `check_models` refuses by `schema`, or not logistic or softmax."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 

@@ -83,7 +83,7 @@ class Gradients(Sum):
         return kept if self.flips is None else (*kept, "flips")
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one `Block` per model: a coordinate for each coefficient, clipped together."""
+        """Return a `Block` per model, for any `schema`: a coordinate for each coefficient, clipped together."""
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:

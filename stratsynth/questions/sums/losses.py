@@ -62,7 +62,7 @@ class Losses(Sum):
         return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a `Block` of one number per model, whose sensitivity is the clip under add-remove and replace."""
+        """Return a `Block` of one number per model, for any `schema`: sensitivity is clip for all neighbours."""
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:

@@ -104,7 +104,7 @@ class Curvature(Sum):
         return "curvature", self.design, self.target, self.theta.shape, f"{self.clip:.9g}"
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two `Block`s: the curvature (clip^2; sqrt(2) clip^2 under replace), and the gradient."""
+        """Return two `Block`s, for any `schema`: curvature (clip^2; exchanged, x sqrt(2)) and gradient (clip)."""
         size = len(self.theta)
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 

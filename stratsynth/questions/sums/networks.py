@@ -80,7 +80,7 @@ class NetworkGradients(Sum):
         return "network gradients", self.design, self.target, shapes, f"{self.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block` of all weights, hidden ones first: the layers share one clip."""
+        """Return (`Block`,) of all weights, hidden ones first, for any `schema`: the layers share a clip."""
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -128,7 +128,7 @@ class NetworkLosses(Sum):
         return "network losses", self.design, self.target, shapes, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block` of one number, whose sensitivity is the clip under add-remove and replace."""
+        """Return (`Block`,) of one number, for any `schema`; its sensitivity is clip for all neighbours."""
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:

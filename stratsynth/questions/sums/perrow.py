@@ -116,7 +116,7 @@ class PerRow:
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return (gradients, probabilities) = function(arguments) of made-up rows; MechanismError if it misfits."""
+        """Return (gradients, probabilities) by own function of made-up rows `x`, `levels`; else MechanismError."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:
@@ -135,7 +135,7 @@ class PerRow:
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return (gradients, probabilities) = function(arguments) of private rows; None, silently, if it fails."""
+        """Return (gradients, probabilities) by own function of rows `x`, `levels`; None, silently, if it fails."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:

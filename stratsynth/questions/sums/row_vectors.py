@@ -64,7 +64,7 @@ class RowVectors(Sum):
         check_row_local(self.function, self.size, schema)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block` of `size` coordinates, clipped together."""
+        """Return a tuple of one `Block` of `size` coordinates, clipped together; `schema` changes nothing."""
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -75,7 +75,7 @@ class RowVectors(Sum):
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
-    """Return a frame of `rows` rows for a user's function: `codes` as level texts, `numbers` as floats, NaN: none."""
+    """Return a frame of `rows` rows, columns by `schema`: `codes` as level texts, `numbers` as floats, NaN: none."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """Return an array (`rows` x `size`): the function's vector of each row of `codes`, `numbers`; NaN where it fails.
+    """Return a `rows` x `size` array: the `function`'s vector of each row of `codes`, `numbers`; NaN where it fails.
 
     All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
