@@ -300,7 +300,7 @@ def check(schema: Schema, source: Source) -> Check:
 
 
 def _people(schema: Schema, table: pa.Table) -> list[str]:
-    """Return a list of sentences on columns of the Arrow `table` that look like people with several rows.
+    """Return a list of sentences on columns of `schema` in the Arrow `table` that look like people with several rows.
 
     [] for a unit.
     """
@@ -311,7 +311,7 @@ def _people(schema: Schema, table: pa.Table) -> list[str]:
 
 
 def _heavy(schema: Schema, table: pa.Table) -> list[str]:
-    """Return a list of sentences, one for the columns of the Arrow `table` one of whose bins holds most of the money.
+    """Return a list of sentences on numeric columns of `schema` in the Arrow `table` with a bin of most of the money.
 
     Columns with equal words share a sentence.
     """

@@ -194,7 +194,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Mapping[str, str], tables: set[str]) -> None:
-    """Refuse a parsed expression: not of one row's values, columns not of the table, functions not listed, too long."""
+    """Refuse (UsageError) an expression: not of one row, columns not in `columns`, unlisted functions, too long."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
@@ -221,7 +221,7 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(connection: Any, part: dict[str, Any]) -> None:
-    """Refuse a parsed call, `part`, of any but listed functions of one row's values: no aggregate, macro, chance."""
+    """Refuse a parsed call, `part`, of any but listed functions of one row's values, as `connection` knows them."""
     name = part["function_name"]
     kinds = connection.execute(
         "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = lower(?)", [name]

@@ -79,7 +79,7 @@ def exact_types(source: Source) -> dict[str, pa.DataType | str]:
 
 
 def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
-    """Return the Arrow type of a pandas column, "mixed" for numbers among texts; None for texts and the like."""
+    """Return the Arrow type of a pandas `series`, "mixed" for numbers among texts; None for texts and the like."""
     kind: Any = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         inner = _exact(kind.categories.to_series())
@@ -95,7 +95,7 @@ def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
 
 
 def _objects(values: list[Any]) -> pa.DataType | str | None:
-    """Return a decimal type if all of a list of objects are decimals, "mixed" for numbers and wordy texts.
+    """Return a decimal type if all objects `values` are decimals, "mixed" for numbers among wordy texts.
 
     Else None.
     """

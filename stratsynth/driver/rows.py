@@ -64,7 +64,7 @@ class StoredRows:
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, query, rate) `asked`, the exact sum of each block, int arrays; paths share passes."""
+        """Return, per (path, query, rate) `asked`, each block's exact sum, int arrays; rates below 1 use `entropy`."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):

@@ -47,7 +47,7 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 
 
 def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solver's solutions of problems, in order, computed in this process; `apart` ones run one per core.
+    """Return the solver's solutions of `problems`, in order, in this process; errors name the path of `paths`.
 
     Linear algebra has one thread meanwhile.
     """
