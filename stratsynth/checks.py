@@ -60,7 +60,7 @@ def number(
     what: str, value: object, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
     below: float = math.inf, optional: bool = False, hint: str = "", error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """Refuse, with `error` on `what`, a `value` no finite number in bounds, `above` and `below` excluded.
+    """Refuse, with `error` on `what`, a `value` no finite number from `least` to `most`, `above` and `below` excluded.
 
     `hint` follows the bounds in the message. None passes if it is `optional`.
     """
