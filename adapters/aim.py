@@ -106,7 +106,7 @@ class AIM(Poolable[Graphical]):
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Program for `allot`: measures columns; chooses, measures, fits in rounds; returns the last learner.
 
-        Columns, size and prior are public facts.
+        Columns, size and prior are public facts; `rng` is not used.
         """
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)

@@ -104,9 +104,9 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Program on public facts that gives the synthesizer all rows, for `allot`; returns a model of what it made.
+        """Program on public facts that gives the synthesizer all rows and `rng`, for `allot`; returns a `Drawn`.
 
-        Refused are results without all columns, or of columns of unequal lengths.
+        MechanismError if it fails, or if its result lacks columns or has columns of unequal lengths.
         """
         schema, budget = public.schema, replace(allot.promise.plain, epsilon=allot.amount)
         frame = yield from raw(self._claim(budget))

@@ -112,7 +112,7 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program on public facts, spending `allot`: columns, chosen pairs, fit; returns the learner or an arbiter."""
+        """Program on public facts, for `allot`, not `rng`: columns, chosen pairs, fit; returns learner or arbiter."""
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -147,7 +147,7 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks for the charges of an ordinary fit for `allot`, later choices among two pairs; no result.
+        """Program on public facts: an ordinary fit's charges for `allot`, choices among two pairs; no `rng`, no result.
 
         Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
         trees that are too large, and structural rules make no model larger than they may.
@@ -158,7 +158,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program of the paper's three steps, shares of `allot`; returns (columns' tables, tree's pairs').
+        """Program on public facts: the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
 
         Where columns alone are counted, they get all of rho, and there are no pairs. `rehearsed` omits most candidates.
         """

@@ -81,7 +81,7 @@ class ClippedMean(Settings):
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program on public facts, for `allot`: asks counts, sums, squares by column.
+        """Program on public facts, for `allot`: asks counts, sums, squares by column; `rng` is not used.
 
         Returns an Estimate of all means.
         """

@@ -124,7 +124,7 @@ class AdaSSP(Mechanism[Regression]):
 
 
 def _bound(sigma: float, size: int) -> float:
-    """Return the L2 norm that noise of standard deviation `sigma` in a symmetric matrix exceeds with chance FAILURE."""
+    """Return the L2 norm exceeded with chance FAILURE by a symmetric `size` x `size` matrix of noise `sigma`."""
     return sigma * math.sqrt(size * math.log(2 * size**2 / FAILURE))
 
 

@@ -97,7 +97,7 @@ class Objective:
         return found
 
     def multipliers(self, labels: Sequence[str]) -> Multipliers:
-        """Return the multipliers of the bounds of groups, all 0."""
+        """Return Multipliers, all 0, with the settings' own bounds of groups of these `labels`; inf where none."""
         others = self.bounds.get("", np.inf)
         return Multipliers(np.array([self.bounds.get(label, others) for label in labels]), self.multiplier)
 

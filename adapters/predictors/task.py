@@ -242,7 +242,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families, budge
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
-    """Return the design inside a group, a stratum, and the matrix from everybody's coefficients to its own.
+    """Return a Local: `design` inside `group`, a stratum, by `schema`, and the matrix from everybody's coefficients.
 
     `names` are everybody's; those of columns constant in the group are added to the intercept.
     """

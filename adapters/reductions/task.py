@@ -141,7 +141,7 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
 
 
 def _refuse_numeric(settings: Reductions, schema: Schema) -> None:
-    """Refuse a numeric target, with what least squares over groups are fitted by."""
+    """Raise Unsupported if the `settings`' target is numeric in `schema`; the message says what to take instead."""
     if settings.target in schema.columns and isinstance(schema.column(settings.target), Numeric):
         raise Unsupported(
             f"{settings.name}: the target must be categorical, and {settings.target} is numeric. group_regression fits "
@@ -151,7 +151,7 @@ def _refuse_numeric(settings: Reductions, schema: Schema) -> None:
 
 
 def _check_levels(settings: Reductions, levels: int) -> None:
-    """Refuse, for a target of more than two `levels`, goals that are of two, and thresholds."""
+    """Raise Unsupported, for a target of more than two `levels`, if `settings` have goals of two, or thresholds."""
     named = (settings.objective, *settings.constraints)
     two = [name for name in named if name in RATES or measured_by(name) or name in TWO_LEVELED]
     if levels > 2 and two:
@@ -185,7 +185,7 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """Return an array, groups x levels of `target`: public numbers of records in the settings; None if not set.
+    """Return an array, groups x levels of `target` in `schema`: the settings' numbers of records; None if not set.
 
     Refused are unknown and missing ones of `labels`, and groups without a record of a level whose rates a parity
     compares.

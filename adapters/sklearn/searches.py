@@ -69,7 +69,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         self.number = number
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds, whatever the arguments."""
+        """Return the int number of these folds, whatever the arguments `X`, `y` and `groups`."""
         return self.number
 
     def drawn(self, rows: int, groups: Any = None) -> NDArray[np.int64]:
@@ -84,7 +84,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         return rng.integers(self.number, size=int(places.max(initial=-1)) + 1)[places]
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield (training, held-out) row numbers of each fold of the rows `X`.
+        """Yield (training, held-out) row numbers, int arrays, of each fold of the rows `X`; `y` is not used.
 
         Rows of one of `groups` stay together.
         """
