@@ -126,7 +126,7 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
 
 
 def _converted(found: Audit, budget: Budget) -> str:
-    """Sentence part: an audit's claim and lower bound as epsilon at the budget's delta; "" unless in mu or root of rho.
+    """Sentence part: an audit's claim and lower bound, `found`, as epsilon at the `budget`'s delta.
 
     The text is empty if the audit's unit is neither mu nor the root of rho.
     """

@@ -115,7 +115,7 @@ def _schema(side: int, k: int, *further: str) -> Schema:
 
 
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
-    """Rows in memory, all of level number `group`: one in each of the first `number` cells of `side` x `side`."""
+    """Rows in memory by `schema`, of level `group`: one in each of the first `number` cells of `side` x `side`."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}

@@ -66,7 +66,7 @@ def _charged(question: Total, neighbours: Neighbours) -> float:
 
 
 def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment:
-    """Experiment on a record at the clip's edge: beside it none (add/remove), or one at the opposite edge (replace)."""
+    """Experiment on a record at the clip's edge; by `neighbours` beside it none, or one at the opposite edge."""
     question = Total(columns(), BUDGET.zcdp().rho)
     mu = math.sqrt(2 * _charged(question, neighbours))
     exchanged = neighbours == Neighbours.REPLACE

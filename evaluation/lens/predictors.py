@@ -89,5 +89,5 @@ def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
 
 
 def _setting(how: Mechanism[Any]) -> str | None:
-    """Name of the column `target` of a mechanism, or of the one that it fits in strata; None if there is none."""
+    """Name of the column `target` of a mechanism `how`, or of the one that it fits in strata; None if it has none."""
     return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

@@ -178,7 +178,7 @@ def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) 
 
 
 def _designs(table: pd.DataFrame) -> list[str]:
-    """List of the methods and sources of design-based intervals in a frame of means; empty if it has none."""
+    """List of methods and sources of design-based intervals in a `table` of means, a frame; empty if it has none."""
     return [text for text in dict.fromkeys(table["design_by"]) if text]
 
 

@@ -221,7 +221,7 @@ def smallest_groups(
     *,
     brief: bool = False,
 ) -> str:
-    """Return a paragraph of text on the smallest groups' errors in the release named `mine` as against `other`.
+    """Return a paragraph on the smallest groups' errors, and `everybody`'s, in the release `mine` as against `other`.
 
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who the
     groups are, and why, is left out of a `brief` one, which follows another.

@@ -129,9 +129,9 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """Mapping of facts and a sentence on the weights of encoded real rows, for a page; empty if each row counts 1.
+    """Mapping of facts and a sentence on the weights of a `table` of encoded real rows, for a page.
 
-    The mapping is empty if each row counts 1.
+    The keys are `row_weight`, `effective_rows` and `weighted`; the mapping is empty if each row counts 1.
     """
     if table.weights is None:
         return {}

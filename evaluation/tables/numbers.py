@@ -91,7 +91,7 @@ class RawNumbers:
 
 
 def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray[np.int64]:
-    """Array of each row's group number in the crossing of the columns `by` of a table of `rows` rows; -1 if unknown."""
+    """Array of `rows` group numbers in the crossing of `table`'s columns `by`, by `schema`; -1 if unknown."""
     from stratsynth.schema.columns import Categorical
     from stratsynth.schema.encoding import encode_categorical, encode_numeric
 

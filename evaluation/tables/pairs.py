@@ -171,7 +171,7 @@ def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, .
 
 
 def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
-    """Array of each encoded row's number among the groups of `by`, in the order of `crossing`; 0 without `by`.
+    """Array of the number of each of a `table`'s encoded rows among the groups of `by`, in the order of `crossing`.
 
     Without `by` the number is 0.
     """
