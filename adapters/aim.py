@@ -84,9 +84,9 @@ class AIM(Poolable[Graphical]):
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment.
+        """Return the whole budget as a zCDP allotment, rho per row, by public facts.
 
-        Refuse a workload, public table or columns too large, and unknown columns.
+        Unsupported for a workload, public table or columns too large; UsageError for unknown columns.
         """
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))

@@ -68,7 +68,7 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse a synthesizer that is no named function, a claim without author `by`, and settings out of range."""
+        """Raise UsageError on a synthesizer that is no named function, a claim without `by`, settings out of range."""
         super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
@@ -183,7 +183,7 @@ class Drawn(TableModel):
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
         """Return a model that draws from these rows: `codes`, arrays of level numbers by column of the schema.
 
-        Refuse other columns, and columns of unequal lengths.
+        MechanismError for other columns, columns of unequal lengths, and numbers that are no levels.
         """
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:

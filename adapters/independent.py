@@ -99,7 +99,7 @@ class Product(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` rows, codes by column, drawn by `rng` independently among levels `where` (column -> numbers).
 
-        Refuse a condition of probability 0; None is no condition.
+        MechanismError for a condition of probability 0; None is no condition.
         """
         rows: Codes = {}
         for column in self.schema.names:

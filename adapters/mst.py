@@ -96,7 +96,7 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse trees of pairs of public columns that are too large."""
+        """Return the whole budget as rho per row, zCDP; Unsupported if trees of public pairs are too large."""
         schema = public.schema
         pairs = sorted((schema.cells(pair) for pair in combinations(schema.names, 2)), reverse=True)
         largest = sum(pairs[: max(0, len(schema.names) - 1)])

@@ -95,7 +95,7 @@ class OutputPerturbation(Mechanism[Regression]):
         return frozenset({Minimiser, Counts} if self.objective == "balanced" else {Minimiser})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
+        """Return the whole budget as a zCDP allotment (rho per row); Unsupported: settings unfit for public facts."""
         allot = budget.zcdp()
         self.question(public, allot.rho).check(public.schema)
         return allot
@@ -104,7 +104,7 @@ class OutputPerturbation(Mechanism[Regression]):
     def question(self, public: Public, rho: float) -> Minimiser:
         """Return the question for `rho` by public facts and settings, without weights of groups.
 
-        Refuse settings that the schema does not allow.
+        Unsupported for settings that the schema does not allow.
         """
         who, schema = self.name, public.schema
         check_columns(who, (*self.features, *self.groups), public)

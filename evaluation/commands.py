@@ -298,7 +298,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """Return the path `place` itself, a file; of a release folder, that of its table, and refuse one without rows."""
+    """Return the path `place` itself, a file; of a release folder, that of its table: UsageError without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():

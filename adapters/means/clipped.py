@@ -75,7 +75,7 @@ class ClippedMean(Settings):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as pure epsilon per row, without delta.
 
-        Refuse public columns that `scales` refuses.
+        UsageError or Unsupported for public columns that `scales` refuses.
         """
         self.scales(public)
         return budget.pure()

@@ -114,7 +114,7 @@ class CoinPress(Settings):
     """
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse public columns that `scales` refuses."""
+        """Return the whole budget as rho per row, zCDP; UsageError or Unsupported: public columns without scale."""
         self.scales(public)
         return budget.zcdp()
 

@@ -96,7 +96,7 @@ class Blueprint:
     def _own(self, who: str, torch: Any) -> Any:
         """Return the torch Module that the caller's function builds.
 
-        Refuse, by `who`, none, and a result that is none.
+        Unsupported, opening with `who`, without such a function, or if its result is no Module.
         """
         if not callable(self.network):
             raise Unsupported(

@@ -75,13 +75,13 @@ class AdaSSP(Mechanism[Regression]):
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
+        """Return the whole budget as a zCDP allotment (rho per row); Unsupported: settings unfit for public facts."""
         self.task(public)
         return budget.zcdp()
 
     @once
     def task(self, public: Public) -> tuple[Coded, str]:
-        """Return (design, target) by public facts and settings; refuse what the schema does not allow."""
+        """Return (design, target) by public facts and settings; Unsupported if the schema does not allow them."""
         check_columns(self.name, self.features, public)
         target = target_of(
             self.name, self.target, self.features, public, lambda c: isinstance(c, Numeric), "a numeric column"

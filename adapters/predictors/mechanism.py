@@ -194,7 +194,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
+        """Return the whole budget as rho per row, zCDP; Unsupported or UsageError: settings unfit for public facts."""
         if self.model == "network":
             self.network(public, budget)
         self.task(public, budget)

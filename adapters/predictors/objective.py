@@ -50,7 +50,7 @@ class Objective:
     """Largest multiplier G of a bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
-        """Refuse weights or bounds that name none of the groups' `labels`, or lie outside [0, 1].
+        """Raise UsageError on weights or bounds that name none of the groups' `labels`, or lie outside [0, 1].
 
         Refused too are weights with another kind of objective than `weights`, that lack a group or do not add up to 1
         within 0.001. `who` opens the messages.

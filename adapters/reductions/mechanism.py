@@ -152,7 +152,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Refuse unknown constraints, bounds out of range, and losses of probabilities if candidates are drawn."""
+        """Raise UsageError: unknown constraints, bounds out of range, losses of probabilities if drawn."""
         for name, bound in self.constraints.items():
             one_of(f"{self.name}: a constraint", name, CONSTRAINTS)
             largest = self.loss_clip if measured_by(name) == "log" else 1
@@ -192,7 +192,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget: rho per row, or pure epsilon if its delta is 0, which public candidates alone keep.
 
-        Refuse settings unfit for the public schema.
+        Unsupported for settings unfit for the public schema.
         """
         self.task(public)
         if budget.delta:
@@ -209,7 +209,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     def task(self, public: Public) -> ReductionsProblem:
         """Return the task that public schema and settings determine, cached.
 
-        Refuse settings that do not fit the schema.
+        Unsupported or UsageError for settings that do not fit the schema.
         """
         return task_of(self, public)
 

@@ -109,7 +109,7 @@ class ReductionsProblem:
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
-    """Return the fit's task by settings and public facts; refuse unfit columns, target, constraints, sizes, groups.
+    """Return the fit's task by settings, public facts; Unsupported: unfit columns, target, constraints, sizes, groups.
 
     Refused too are candidates by thresholds, where these are used, of anything but one numeric feature.
     """
@@ -164,9 +164,9 @@ def _check_levels(settings: Reductions, levels: int) -> None:
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
-    """Refuse settings that compare fewer than two of `labels`, the groups'.
+    """Raise Unsupported on settings that compare fewer than two of `labels`, the groups'.
 
-    And bounds by names that are none of these (nor group and level, such as `F|yes`).
+    UsageError for bounds by names that are none of these (nor group and level, such as `F|yes`).
     """
     who = settings.name
     for name, bound in settings.constraints.items():

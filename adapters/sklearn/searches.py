@@ -142,7 +142,7 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
-    """Refuse or price a search, whose estimator is `model` or ends with it, over its parameters, on rows `x`."""
+    """Raise UsageError on, or price, a search, whose estimator is `model` or ends with it, on rows `x`."""
     if not is_open(search.scoring):
         raise UsageError(f"{type(search).__name__} would choose by {FREE}")
     if not isinstance(search.cv, (Folds, PredefinedSplit)):
@@ -175,7 +175,7 @@ def _with(model: GroupedEstimator, candidate: Mapping[str, Any], start: str) -> 
 def price(
     fits: Sequence[GroupedEstimator], scored: Sequence[GroupedEstimator], scoring: Any, folds: int, x: Any, what: str
 ) -> None:
-    """Warn of what several fits and their scores spend together; refuse what the ledger has not left for all.
+    """Warn of what several fits and their scores spend together; BudgetRefused if the ledger has not that left.
 
     Args:
         fits: The estimator of each fit.

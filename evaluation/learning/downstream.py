@@ -122,7 +122,7 @@ def _at_most(table: EncodedRows, most: int | None, rng: np.random.Generator) -> 
 
 
 def _refuse_same(table: EncodedRows, holdout: EncodedRows) -> None:
-    """Refuse encoded rows `holdout` that equal a training table, in its order: scores would measure memory."""
+    """Raise UsageError if encoded rows `holdout` equal `table`, a training table, in its order."""
     same = table.rows == holdout.rows > 0
     if same and all(np.array_equal(table.codes[name], holdout.codes[name]) for name in table.schema.names):
         raise UsageError("evaluation: the hold-out is a table trained on; give rows that nothing was fitted to.")

@@ -63,7 +63,7 @@ def propensity(
 
 
 def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) -> pd.DataFrame:
-    """Frame of the scores of `propensity`, by `seed`, for a pair of tables and `models`; unknown ones are refused.
+    """Frame of the scores of `propensity`, by `seed`, for a pair of tables and `models`; unknown: UsageError.
 
     At most `most` rows of each table are used.
     """

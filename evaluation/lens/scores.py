@@ -111,7 +111,7 @@ def lens(
 
 
 def _read(recipe: Recipe | str | Path) -> Recipe:
-    """Return `recipe` itself, or read from its file if it is a path; refuse a folder."""
+    """Return `recipe` itself, or read from its file if it is a path; UsageError for a folder."""
     if isinstance(recipe, Recipe):
         return recipe
     if Path(recipe).is_dir():

@@ -65,7 +65,7 @@ def show_means(
 def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
     """Return (release in the folder, a sentence on it); without one, fit the recipe, which spends its budget.
 
-    A release that another recipe made is refused.
+    UsageError for a release that another recipe made.
     """
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.release import Release
@@ -79,7 +79,7 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
-    """Refuse the release in `folder` if it was made by another recipe.
+    """Raise UsageError if the release in `folder` was made by another recipe.
 
     That is by mechanism, schema, epsilon, neighbours, strata, weights.
     """

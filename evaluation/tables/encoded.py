@@ -154,5 +154,5 @@ def as_schema(schema: Schema | str | Path) -> Schema:
 
 
 def chosen(schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
-    """Tuple of the names `columns` in the schema's order, each once; unknown ones are refused."""
+    """Tuple of the names `columns` in the schema's order, each once; SchemaError for unknown ones."""
     return schema.restrict(columns).names

@@ -161,7 +161,7 @@ class Pair:
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
     """(Tuple of the columns of `by`, tuple of a schema's declared groups): their crossing; without columns, everybody.
 
-    Refused: a column with a name that frames of scores reserve.
+    UsageError for a column with a name that frames of scores reserve.
     """
     names = as_columns(by)
     for name in names:

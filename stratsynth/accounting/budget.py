@@ -96,7 +96,7 @@ class Budget:
     """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
     def __post_init__(self) -> None:
-        """Refuse epsilon not in (0, most], delta not 0 nor in [LEAST_DELTA, 1), neighbours, unfit units."""
+        """Raise UsageError: epsilon not in (0, most], delta not 0 nor in [LEAST_DELTA, 1), unfit units."""
         number("budget: epsilon", self.epsilon, above=0, most=self.most, hint=self.beyond)
         least = LEAST_DELTA if self.delta else 0
         number("budget: delta", self.delta, least=least, below=1, hint="; 1e-9 is usual, and 0 is pure epsilon")

@@ -204,7 +204,7 @@ class Chain:
         self.lines.append(_kept(line[_WIDTH + 1 :], content))
 
     def _checked(self, line: bytes) -> tuple[str, dict[str, Any]]:
-        """Return the hash of a line that follows the last one, and its JSON object; refuse any other line."""
+        """Return (a line's hash, its JSON object) if it follows the last one; LedgerError for any other line."""
         stated, space, body = line[:_WIDTH], line[_WIDTH : _WIDTH + 1], line[_WIDTH + 1 :]
         head = _hash(self._head, body)
         if space != b" " or stated != head.encode():

@@ -37,7 +37,7 @@ def unfinished(path: Path) -> dict[str, frozenset[str]]:
 
 
 def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
-    """Return the cost of the requests together, beside what a ledger has reserved; refuse them if they pass the cap.
+    """Return the `Outlook` of a ledger with all `requests`; if `refuse`, BudgetRefused where these pass its cap.
 
     Nothing is reserved: `open` checks again what other processes may have reserved since.
     """

@@ -150,7 +150,7 @@ class FileLedger:
             return standing()
 
     def _ready(self, append: Append, request: Request) -> tuple[str, str]:
-        """Begin a new ledger by `append`, or refuse one unfit for the request: other data, neighbours, an older state.
+        """Begin a new ledger by `append`, or check that this one suits the request: its data, neighbours, journal.
 
         Returns:
             The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
@@ -204,7 +204,7 @@ class FileLedger:
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
     def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
-        """Refuse a ledger (`head`, `lines`) of other `data`, or not the `budget`'s neighbours, unit, account or cap."""
+        """Raise LedgerError on lines (first: `head`) of other `data`; UsageError: unlike `budget`, account, cap."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")

@@ -53,7 +53,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 
 
 def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
-    """Read every field that a ledger's `line` (`first` or not) should hold, by runs' `currencies`; raise if amiss."""
+    """Raise ValueError, KeyError or TypeError on a `line`, `first` or not, with amiss fields, by runs' `currencies`."""
     kind = line["kind"]
     if first != (kind == "ledger"):
         raise ValueError(kind)

@@ -54,7 +54,7 @@ def mark(lock: int, word: bytes) -> None:
 
 
 def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tuple[str, str]]) -> None:
-    """Refuse a ledger that lacks what the journal beside it has: an older copy, whose charges are lost.
+    """Raise LedgerError on a ledger that lacks charges which the journal beside it has: an older copy.
 
     Args:
         path: The ledger.

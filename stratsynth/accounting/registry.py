@@ -64,7 +64,7 @@ class Registry:
         return tuple(line.get("account") or Path(line["ledger"]).name for line in self.known())
 
     def refuse_other(self, ledger: Path | None, reason: str | None) -> None:
-        """Refuse a new ledger, or a fit without one, if these data have another ledger and no reason is given."""
+        """Raise UsageError on a new `ledger`, or None, without `reason` if these data have another ledger."""
         known = self.known()
         if known and reason is None and (ledger is None or self.place(ledger) not in {k["ledger"] for k in known}):
             what = "a fit without it" if ledger is None else f"another one, {ledger.name},"
@@ -74,7 +74,7 @@ class Registry:
             )
 
     def note(self, ledger: Path, account: str | None, reason: str | None, *, new: bool) -> str:
-        """List a ledger of an account; refuse a `new` one beside another without a reason. Called under its lock.
+        """List a ledger of an account, under its lock; UsageError for a `new` one beside another without a reason.
 
         Returns:
             The certificate's note if it could not be listed; empty otherwise.

@@ -246,7 +246,7 @@ def database(path: str | os.PathLike[str], *, table: str | None = None, query: s
 
 
 def check_names(path: Path, table: object, query: object) -> None:
-    """Refuse, for the database `path`, all but exactly one of a table's name and a query, as texts not blank."""
+    """Raise UsageError, on database `path`, but for exactly one of `table` and `query`, a text not blank."""
     for name, value in (("table", table), ("query", query)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise UsageError(f"{name} is a text, not {quoted_value(value)}.")
@@ -267,7 +267,7 @@ def library() -> Any:
 
 
 def refuse_unwritten(path: Path) -> None:
-    """Refuse the path of a database with a write-ahead log beside it: its changes are in no fingerprint."""
+    """Raise UsageError for the path of a database with a write-ahead log: changes in no fingerprint."""
     path = path.resolve()  # behind a link, the changes lie beside the file itself
     log = path.with_name(f"{path.name}.wal")
     if log.exists():

@@ -65,7 +65,7 @@ class Piece:
     """Size and time of the last change of the file when the driver saw it."""
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield Arrow tables of these columns of its rows; refuse a file that was changed before or meanwhile."""
+        """Yield Arrow tables of `columns` of its rows; StratsynthError if its file changed before or meanwhile."""
         self.check()
         for batch in ParquetSource(Path(self.path)).batches(self.columns, self.groups):
             yield with_partitions(batch, self.name, columns)

@@ -41,7 +41,7 @@ class AnswerSource(ABC):
     """Source of the answers of one run: private rows, made-up answers of a plan, or an audit."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question `asked` that this run may not ask: here, a split with one program for several strata."""
+        """Raise MechanismError if this run may not ask `asked`: a split with one program for several strata."""
         if type(asked.question) is Split and asked.question.alike is not None:
             raise MechanismError("a fit runs a program in every stratum: one for several is for rehearsals alone.")
 

@@ -97,7 +97,7 @@ class PrivateAnswers(AnswerSource):
         """Sentences for the certificate about claims that nobody has proven."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question `asked` whose kind or stratum is not declared, and a split for rehearsals alone."""
+        """Raise MechanismError if kind or stratum of `asked` is not declared, or it splits as rehearsals do."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self._admits(asked.path, asked.question.needs())

@@ -53,7 +53,7 @@ class SimulatedAnswers(AnswerSource):
     def admit(self, asked: Asked) -> None:
         """Note the paths that each program of a split `asked` stands for.
 
-        Refuse other questions that the mechanism has not declared.
+        MechanismError for other questions that the mechanism has not declared.
         """
         split = asked.question
         if type(split) is not Split:

@@ -115,7 +115,7 @@ def solving(workers: Workers = 1, tick: Tick = lambda: None) -> Iterator[Solving
 
 
 def check_workers(workers: object) -> None:
-    """Refuse all `workers` but a number of processes from 1, a known name with its package, and a callable."""
+    """Raise UsageError on `workers` but a number of processes from 1, a known name with its package, a callable."""
     if isinstance(workers, str):
         from stratsynth.driver.clusters import check_name
 

@@ -60,7 +60,7 @@ class Choose(Question):
         return math.sqrt(8 * self.rho) * (1 - 1e-15)
 
     def check(self, schema: Schema) -> None:
-        """Refuse rho <= 0, no candidates, scores unsound in `schema`, of several or unknown kinds, too many cells."""
+        """Raise MechanismError: rho <= 0, no scores, ones unsound in `schema` or of mixed kinds; Unsupported: large."""
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
         if type(self.scores) is not Pairs:

@@ -89,7 +89,7 @@ class Term:
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, size: int) -> None:
-        """Refuse numbers that are not finite or too large, and shapes other than `size` columns of slopes."""
+        """Raise MechanismError: numbers not finite or too large, shapes but `size` columns of slopes."""
         one_of("choose: a term's kind", self.kind, KINDS, error=MechanismError)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: a term's slopes and offsets must be numpy arrays of float64.")
@@ -216,12 +216,12 @@ class Composite(Score):
     terms: tuple[Term, ...]
 
     def check(self, schema: Schema) -> None:
-        """Refuse a query unsound in `schema`, a classifier number out of range, terms missing or unsound."""
+        """Raise MechanismError: a query unsound in `schema`, classifier out of range, terms none or unsound."""
         self.check_all((self,), schema)
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Refuse `scores` with queries unsound in `schema`, unknown classifiers, and terms that no record moves."""
+        """Raise MechanismError on `scores` of queries unsound in `schema`, no such classifier, idle terms."""
         for query in _queries(scores):
             if type(query) is not Confusions:
                 raise MechanismError("choose: composite scores are of confusion counts.")

@@ -102,7 +102,7 @@ class Counts(Question):
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
-        """Refuse no cliques, ones not in `schema`, wrong weights, rho too small for noise, over MAX_CELLS cells."""
+        """Raise MechanismError: no cliques, ones not in `schema`, wrong weights, low rho; Unsupported: large."""
         if not is_plain_tuple(self.cliques, tuple) or not self.cliques:
             raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)

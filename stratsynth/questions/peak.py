@@ -51,7 +51,7 @@ class Peak(Score):
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, schema: Schema) -> None:
-        """Refuse a query unsound in `schema`, slopes and offsets not finite or of other shapes, and slopes all 0."""
+        """Raise MechanismError: query unsound in `schema`, slopes or offsets not finite, misshapen, all 0."""
         check_query("choose", self.query, schema)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")

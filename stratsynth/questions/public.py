@@ -50,7 +50,7 @@ class PublicRows(Question):
     columns: tuple[str, ...]
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns that are not public, and a schema in which a protected value could leave its row out."""
+        """Raise Unsupported if columns are not public, or a protected value in `schema` may leave its row out."""
         check_clique("public rows", self.columns, schema)
         for name in self.columns:
             if not schema.column(name).public:

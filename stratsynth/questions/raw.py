@@ -58,7 +58,7 @@ class Raw(Unkept):
     claim: Claim
 
     def check(self, schema: Schema) -> None:
-        """Refuse claims without author, epsilon above 0 or delta in [0, 1), and schemas with row weights."""
+        """Raise MechanismError on claims without author, epsilon or delta; Unsupported if `schema` has weights."""
         check_positive("raw: the claimed epsilon", self.claim.epsilon)
         if not 0 <= self.claim.delta < 1:
             raise MechanismError("raw: the claimed delta must be at least 0 and below 1.")

@@ -37,11 +37,11 @@ class Score(ABC):
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse a score that the schema does not allow to be computed; no row is read."""
+        """Raise MechanismError on a score that the schema does not allow to be computed; no row is read."""
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Call `check` with the schema on each of one choice's `scores`, which refuses unsound ones."""
+        """Call `check` with the schema on each of one choice's `scores`: MechanismError on unsound ones."""
         for score in scores:
             cls.check(score, schema)
 
@@ -130,7 +130,7 @@ class Distance(Score, Digested):
         return sum({score.clique: score.reference.size for score in scores}.values())
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns not in `schema`, other norms, weights <= 0, a misshapen reference, too large numbers."""
+        """Raise MechanismError: columns not in `schema`, norm, weight <= 0, misshapen or large reference."""
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):

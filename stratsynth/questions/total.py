@@ -82,7 +82,7 @@ class Total(Question):
     """Probability with which each row takes part, by an independent coin."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a query unsound in `schema`, bad weights, price <= 0 or too small, rate or norm unfit to currency."""
+        """Raise MechanismError: query unsound in `schema`, bad weights, low price, rate or norm unfit to currency."""
         check_query("total", self.query, schema)
         check_positive("total: price", self.price)
         blocks = self.query.blocks(schema)

@@ -54,7 +54,7 @@ class Usable(Question):
         return self.currency in OPENED_IN_RHO
 
     def check(self, schema: Schema) -> None:
-        """Refuse a price not positive, or too small to be paid in noise in `schema`, and an unknown currency."""
+        """Raise MechanismError: price not positive or too small for noise in `schema`, unknown currency."""
         check_positive("usable: price", self.price)
         if type(self.currency) is not Currency or self.scale(schema) > laplace.WIDEST:
             raise MechanismError("usable: its price is in no currency, or too small to be paid in noise.")

@@ -44,7 +44,7 @@ class Moments(Sum):
     """Clip of the scaled target."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, and a target that is not numeric or in the design."""
+        """Raise MechanismError: design, clip unsound in `schema`, target not numeric or in the design."""
         check_target("moments", self.design, self.target, schema)
         check_clip("moments", self.clip)
         check_clip("moments", self.bound)
@@ -90,7 +90,7 @@ class Curvature(Sum):
     clip: float
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, a target not of two levels, or inside; theta not finite."""
+        """Raise MechanismError: design, clip unsound in `schema`, target not two levels, theta not finite."""
         check_target("curvature", self.design, self.target, schema, numeric=False)
         check_clip("curvature", self.clip)
         if schema.size(self.target) != 2:

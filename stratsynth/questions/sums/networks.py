@@ -70,7 +70,7 @@ class NetworkGradients(Sum):
     """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, weights misshapen, parts outside [0, 1] (a row grew longer)."""
+        """Raise MechanismError: design, clip unsound in `schema`, misshapen weights, parts outside [0, 1]."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
@@ -118,7 +118,7 @@ class NetworkLosses(Sum):
     measure: Literal["squared", "log"] = "log"
 
     def check(self, schema: Schema) -> None:
-        """Refuse weights of shapes that do not fit design and target in `schema`, unsound designs, unknown measures."""
+        """Raise MechanismError: weights or design unfit for `schema`, unknown measures."""
         check_network("network losses", self, schema)
         one_of("network losses: measure", self.measure, ("squared", "log"), error=MechanismError)
 
@@ -165,7 +165,7 @@ def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[ND
 
 
 def check_network(what: str, query: Network, schema: Schema) -> None:
-    """Refuse, opening with `what`, a query's design or clip unsound in `schema`, one-level target, unfit weights."""
+    """Raise MechanismError, opening with `what`: a query's design, clip, target, weights unfit for `schema`."""
     check_target(what, query.design, query.target, schema, numeric=False)
     check_clip(what, query.clip)
     levels = schema.size(query.target)

@@ -76,7 +76,7 @@ class PerRow:
     """Clip of a row's gradient, in the L2 norm."""
 
     def __post_init__(self) -> None:
-        """Refuse a function that fails the test of row-locality on made-up rows."""
+        """Raise MechanismError on a function that fails the test of row-locality on made-up rows."""
         _ = self.tested
 
     @cached_property
@@ -103,7 +103,7 @@ class PerRow:
         return True
 
     def _try(self, weights: Floats, rng: np.random.Generator) -> None:
-        """Compare vectors of equal made-up rows (`rng`) in several calls, at `weights`; refuse over a unit apart."""
+        """Raise MechanismError if made-up rows' (`rng`) vectors at `weights` differ between calls."""
         x = np.clip(rng.uniform(-1.5, 1.5, (BATCH, self.features)), -1, 1)
         rows = x, rng.integers(self.classes, size=BATCH), rng.normal(size=(BATCH, self.classes))
         wanted = self._units(*self._called(weights, *rows))
@@ -186,7 +186,7 @@ class PerRowGradients(Sum):
     )
 
     def check(self, schema: Schema) -> None:
-        """Refuse a function untested or unfit to `schema`, and weights and slopes of other shapes or not finite."""
+        """Raise MechanismError: function untested or unfit for `schema`, weights, slopes of other shapes."""
         what = "per-row gradients"
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:

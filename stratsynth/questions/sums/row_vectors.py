@@ -55,7 +55,7 @@ class RowVectors(Sum):
     unverified: ClassVar[str] = "row vectors by a function that was tested for row-locality, not proven"
 
     def check(self, schema: Schema) -> None:
-        """Refuse a function without size, clip or norm, or that fails the test on rows made from the schema."""
+        """Raise MechanismError: no function, size, clip or norm; it fails on rows made from `schema`."""
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")
         check_integer("row vectors: size", self.size, 1, error=MechanismError)
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -> None:
-    """Refuse a function whose `size`-vectors on a schema's made-up rows depend on other rows, order, number, time."""
+    """Raise MechanismError if `function`'s `size`-vectors of made-up rows depend on other rows, order, time."""
     codes, numbers = made_up(schema, BLOCK)
     rng = np.random.default_rng(SEED + 1)
     whole = _tried(function, size, frame(schema, codes, numbers, BLOCK))
@@ -150,7 +150,7 @@ def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -
 
 
 def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the function's array (`rows` x `size`) on made-up rows; refuse errors, other shapes, changed rows."""
+    """Return `function`'s array (`rows` x `size`) on made-up rows; MechanismError: errors, shapes, changed rows."""
     before = rows.copy(deep=True)
     try:
         answer = np.asarray(function(rows))
