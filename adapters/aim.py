@@ -159,6 +159,7 @@ class AIM(Poolable[Graphical]):
 
     @cached_property
     def _workload(self) -> Workload:
+        """Workload of the settings: marginals and their weights."""
         return Workload(self.workload, self.weights)
 
     @once
@@ -190,4 +191,5 @@ class AIM(Poolable[Graphical]):
         return rho * FIRST if self._starters(public, rho) else rho
 
     def _rounds(self, public: Public, people: float, rho: float) -> int:
+        """Return the number of rounds: as set, or by columns, `people` (size) and `rho`."""
         return self.rounds or usual_rounds(len(public.schema.names), people, rho)

@@ -174,6 +174,7 @@ class MST(Poolable[Graphical]):
 
     @cached_property
     def _pairs(self) -> Workload:
+        """Workload of all pairs of columns."""
         return Workload("all 2-way")
 
 

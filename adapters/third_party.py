@@ -112,6 +112,7 @@ def known(name: str, *, rows: int | None = None) -> External:
 
 
 def _version(package: str) -> str:
+    """Return the text of an installed package's version; "" if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

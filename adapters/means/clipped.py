@@ -106,6 +106,7 @@ class ClippedMean(Settings):
     def _column(
         self, column: ColumnScale, size: MeanCount, pay: Payment, extra: Payment, rows: int
     ) -> Program[Figures]:
+        """Program that returns Figures of a column's mean of `size` records: sum by `pay`, squares by `extra`."""
         # equation (2): the clipped values' sum with Laplace noise, divided by their number
         clip = self.clip(column, size.value)
         query = Columns((column.name,), (column.centre,), (clip,), 1.0, "l1")

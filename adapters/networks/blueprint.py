@@ -127,6 +127,7 @@ class Blueprint:
 
 
 def _fits(image: Iterable[int], features: int) -> bool:
+    """True if `image`, two or three sizes, has as many pixels as there are `features`."""
     return len(tuple(image)) in (2, 3) and math.prod(image) == features
 
 

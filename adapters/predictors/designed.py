@@ -41,6 +41,7 @@ class Designed(Predictor):
 
     @property
     def _other(self) -> str:
+        """Name of the first column that is not the target; the target's own in a schema of one column."""
         return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
 
     def featured(self, rows: Codes) -> Floats:

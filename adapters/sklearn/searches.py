@@ -135,6 +135,7 @@ def check_clone(model: GroupedEstimator) -> None:
 
 
 def _callers() -> Iterator[FrameType]:
+    """Yield the frames of the calling functions, the innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
         yield frame

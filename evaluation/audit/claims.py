@@ -56,6 +56,7 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
 
 
 def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[Point, ...]:
+    """Points, one a score and delta: epsilon of `steps` steps on samples, by `details`; none below LEAST."""
     from stratsynth.accounting.sampled import epsilon_sampled
 
     epsilons = {

@@ -166,12 +166,14 @@ class Report:
 
 
 def _lines(audit: Audit) -> Iterator[list[Value]]:
+    """Yield the table row of an audit, a list of values, then one for each of its controls."""
     yield _line(audit.what, audit, audit.verdict, audit.unit)
     for control in audit.controls:
         yield _line(f"- control: {control.name}", control, control.state, "")
 
 
 def _line(what: str, found: Audit | Control, verdict: str, unit: str) -> list[Value]:
+    """List of values of a row, `what`: claim, bound, share, runs, power, seconds of `found`; `verdict`, `unit`."""
     numbers = f"{found.claim:.4f}", f"{found.lower:.4f}", f"{found.lower / found.claim:.0%}", found.runs
     power = "" if found.power is None else f"{found.power:.3f}"
     return [what, *numbers, power, f"{found.seconds:.1f}", verdict, unit]

@@ -109,6 +109,7 @@ def _sides(runs: int) -> Iterator[int]:
 
 
 def _schema(side: int, k: int, *further: str) -> Schema:
+    """Schema of columns A, B0 to B(k-1) of `side` levels each, and two-level columns named `further`."""
     levels = Categorical(levels=tuple(str(i) for i in range(side)))
     two = Categorical(levels=("one", "other"))
     return Schema({"A": levels, **{f"B{i}": levels for i in range(k)}, **dict.fromkeys(further, two)})

@@ -62,6 +62,7 @@ def sums(
 
 
 def _charged(question: Total, neighbours: Neighbours) -> float:
+    """Amount, a float, that `question` charges under this notion of neighbour: rho or epsilon by its currency."""
     return math.fsum(charge.amount for charge in question.charges(SCHEMA, (), neighbours))
 
 

@@ -109,6 +109,7 @@ def downstream(
 def _scored(
     grouped: GroupedRows, truth: Any, predicted: Any, sure: Any, resamples: int, rng: np.random.Generator
 ) -> pd.DataFrame:
+    """Frame of the scores of `predicted` against `truth` by `grouped` rows; NaN if the model predicts for none."""
     if len(predicted) == len(truth):
         return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng, sure)
     nobody = GroupedRows(grouped.by, grouped.groups, grouped.members[:0], grouped.few)
@@ -118,6 +119,7 @@ def _scored(
 
 
 def _at_most(table: EncodedRows, most: int | None, rng: np.random.Generator) -> EncodedRows:
+    """Return `table`, or `most` of its encoded rows drawn by `rng` if it has more; None is no limit."""
     return table if most is None or table.rows <= most else table.take(rng.permutation(table.rows)[:most])
 
 

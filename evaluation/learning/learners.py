@@ -153,6 +153,7 @@ def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArra
 
 
 def _model(name: str, regression: bool, seed: int) -> Any:
+    """Return an untrained scikit-learn model, `name`, for numbers if `regression`, else classes, by a seed."""
     from sklearn import ensemble, linear_model
 
     if name == "linear":

@@ -48,6 +48,7 @@ def unclipped(prepared: Prepared) -> Prepared | None:
 
 
 def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
+    """Return a copy of a mechanism, `how`, whose clip cuts nothing, inner ones too; None if it has no clip."""
     fields = {f.name: getattr(how, f.name) for f in dataclasses.fields(how) if f.init}  # type: ignore[arg-type]
     inner = {name: _unclipped(value) for name, value in fields.items() if isinstance(value, Mechanism)}
     changed = {name: value for name, value in UNCLIPPED.items() if name in fields}

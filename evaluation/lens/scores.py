@@ -254,6 +254,7 @@ def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, Encode
 
 
 def _rows_of(model: Any) -> TableModel:
+    """Return the model itself, as a TableModel."""
     assert isinstance(model, TableModel)  # noqa: S101 - what the mechanism says that it returns
     return model
 
@@ -315,6 +316,7 @@ def _facts(
     parts: Sequence[str],
     what: str,
 ) -> dict[str, Any]:
+    """Dict of facts for files and page: mechanism, epsilon, sizes, groups `by`, repeats, `parts` of `what`."""
     return {
         "stamp": STAMP,
         "mechanism": recipe.how().title,

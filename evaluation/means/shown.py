@@ -183,6 +183,7 @@ def _designs(table: pd.DataFrame) -> list[str]:
 
 
 def _row(row: dict[Any, Any], *, internal: bool, design: bool) -> list[Value]:
+    """List of the page's values of a mean, `row` as a dict; with the true one if `internal`, interval by `design`."""
     true = [f"{row['true']:,.5g}"] if internal else []
     interval = f"{row['lower']:,.5g} to {row['upper']:,.5g}"
     low, high = row["design_lower"], row["design_upper"]

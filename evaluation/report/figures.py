@@ -171,6 +171,7 @@ class Panel:
         ]
 
     def _path(self, points: Sequence[tuple[float, float]]) -> str:
+        """Return SVG text: the pixel coordinates "x,y" of `points`, joined by blanks."""
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
 
     def drawing(self, title: str, said: str) -> Markup:

@@ -96,4 +96,5 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def _named(whose: Shared) -> dict[str, Any]:
+    """Return a dict of an account's name and number of versions; empty for an account without a name."""
     return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

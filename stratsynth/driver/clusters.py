@@ -196,6 +196,7 @@ _KINDS: dict[str, Callable[[str, Any], Elsewhere]] = {
 
 
 def _library(package: str, extra: str) -> Any:
+    """Return the module `package`; UsageError, with the way to install `extra`, if it is absent."""
     try:
         return import_module(package)
     except ImportError:
@@ -227,6 +228,7 @@ _versions_here = _versions
 
 
 def _check_versions(kind: str, found: Any) -> None:
+    """Raise UsageError if one of `found`, pairs of versions on a `kind` of cluster, is not that used here."""
     mine = _versions_here()
     for theirs in found:
         if tuple(theirs) != mine:

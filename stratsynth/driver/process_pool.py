@@ -129,6 +129,7 @@ class Processes(Elsewhere):
 
     @cached_property
     def _processes(self) -> Any:
+        """Pool of processes, a joblib Parallel, started on first use."""
         import joblib
 
         start = {"initializer": _as_worker, "initargs": (os.getpid(),)}
@@ -160,6 +161,7 @@ def _numbered(solver: Solver[Any, Any], i: int, problem: Any, begun: list[int]) 
 
 
 def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
+    """Return (index `i`, the solver's solution of the problem or a Failed)."""
     return i, there(solver, problem)
 
 
