@@ -113,7 +113,7 @@ class NeighbouringTables:
 
     @property
     def currency(self) -> Currency:
-        """Currency of the run's charges."""
+        """Currency (zCDP or another) of the run's first charge."""
         return self.run.charges[0].currency
 
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -33,6 +33,7 @@ def plan_page(plan: Plan) -> Page:
     needs = [
         *_account(plan.account),
         *_counted(plan),
+        *([("Linked tables", plan.linked_words)] if plan.linked_words else []),
         *_weights(plan),
         *_measured(plan),
         *_prior(plan),

@@ -164,7 +164,7 @@ def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False)
     """
     unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
     return {
-        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
+        "unit": unit if isinstance(unit, str) else dict(vars(unit)),
         **({"record": table.record} if table.record is not None else {}),
         **_row_weight(table),
         "neighbours": str(prepared.budget.neighbours),

@@ -17,6 +17,7 @@ import numpy as np
 
 from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, measured_sizes, size_estimates
 from stratsynth.release.equivalence import CORRECTION, Difference, EquivalenceTest
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.weight import ONE
 from stratsynth.weights.simplex import nearest
 
@@ -167,6 +168,8 @@ def is_laplace(certificate: Certificate) -> bool:
 
 def comparable(schema: Schema) -> bool:
     """True if tables by this schema count as a declared size does: each record once, or by the column of weights."""
+    if isinstance(schema, CountedTables):
+        return False  # each counted table has another total
     return schema.row_weight.column is not None or schema.row_weight == ONE
 
 

@@ -6,15 +6,16 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import path as given_path
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.atomic import new_folder, write_json, write_text
-from stratsynth.models import Model, files
+from stratsynth.models import Model, Returns, files
 from stratsynth.models.rules import Moved
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of
+from stratsynth.release.linked_draw import linked_draw
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.shown import CertificateRecord
@@ -41,11 +42,13 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     from stratsynth.report.html import render
 
     model, target, moved = release.model, check_new(folder), Moved()
-    number = model.rows_to_draw(rows, release.declared_size)
-    drawn = None if number is None else release.sample_arrow(number, seed=seed, moved=moved)
+    number, linked = model.rows_to_draw(rows, release.declared_size), model.returns == Returns.TABLES
+    drawn = None if number is None or linked else release.sample_arrow(number, seed=seed, moved=moved)
     rules = moved.to_dict() if drawn is not None and model.schema.rules else None
-    tables = model.product(drawn)
+    counted: dict[str, Any] = {}
+    tables = linked_draw(release, number, seed, counted) if linked else model.product(drawn)
     certificate = dict(release.certificate) if drawn is None else with_rows(release.certificate, drawn, model)
+    certificate |= {"drawn": counted} if linked else {}
     try:
         # on the disk, too, before the ledger says that the fit is done
         with new_folder(target) as parts:

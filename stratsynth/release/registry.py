@@ -31,6 +31,7 @@ PRODUCTS = {
     Returns.ROWS: "Synthetic data",
     Returns.ESTIMATES: "Summary statistics",
     Returns.PREDICTIONS: "Machine learning model",
+    Returns.TABLES: "Synthetic data",
 }
 VARIANTS = {
     Currency.ZCDP: "Zero-concentrated DP",

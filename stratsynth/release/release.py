@@ -167,6 +167,23 @@ class Release:
             raise UsageError("moved counts rows: a Moved(), or None.")
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
+    def sample_tables(self, n: int | None = None, *, seed: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return (frame of n parents, frame of their child rows) of a release of two linked tables. Costs no privacy.
+
+        Both have the key, which is invented, and the child rows their order within their parent.
+
+        Args:
+            n: The number of parents; by default the declared one.
+            seed: The same release and seed give the same rows.
+
+        Raises:
+            UsageError: A release of no linked tables.
+        """
+        from stratsynth.release.linked_draw import linked_draw
+
+        parents, children = (table.to_pandas() for table in linked_draw(self, n, seed).values())
+        return parents, children
+
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
         """Return a dict of numbers of rows drawn again or mended for the schema's rules, in all and by stratum.
 

@@ -33,7 +33,11 @@ from stratsynth.schema.text import INFINITE, meaning
 
 
 def decode(
-    schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator, inside: Mapping[str, Inside] | None = None
+    schema: Schema,
+    codes: Mapping[str, ArrayLike],
+    rng: Generator,
+    inside: Mapping[str, Inside] | None = None,
+    exact: Mapping[str, NDArray[Any]] | None = None,
 ) -> pa.Table:
     """Return an Arrow table of values for the codes, with the columns, order, types and labels of the schema.
 
@@ -45,6 +49,7 @@ def decode(
         codes: The level number of each row, by column; SchemaError for a column without, or numbers out of range.
         rng: Source of the numbers within bins.
         inside: Laws of numbers within bins, by column; of others the schema's own.
+        exact: Numbers of numeric columns that are drawn already, in the bins of their codes; whole where the column is.
     """
     laws = {} if inside is None else inside
     arrays, fields = [], []
@@ -58,7 +63,7 @@ def decode(
         array = (
             _categories(column, coded, rng)
             if isinstance(column, Categorical)
-            else _draw(column, coded, rng, laws.get(name) or declared(column))
+            else _draw(column, coded, rng, laws.get(name) or declared(column), (exact or {}).get(name))
         )
         arrays.append(array)
         labels = {b"labels": json.dumps(dict(column.labels)).encode()} if column.labels else None
@@ -167,14 +172,17 @@ def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> N
     return found
 
 
-def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> pa.Array:
+def _draw(
+    column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside, exact: NDArray[Any] | None
+) -> pa.Array:
     """Return an Arrow array: numbers of a column drawn by `rng` and the law `inside` in the bins of `codes`.
 
-    Special codes become their word or number, all other codes null.
+    Special codes become their word or number, all other codes null. `exact` are the numbers where they are drawn
+    already.
     """
     bins, words = len(column.extents), column.words
     real = codes < bins
-    drawn = _within(column, codes, rng, inside)
+    drawn = numbers_in_bins(column, codes, rng, inside) if exact is None else exact
     if column.dtype != "string":
         for i, word in enumerate(column.special):
             if (value := _special(column, word)) is not None:
@@ -232,7 +240,7 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
     return np.where(inside & (down < low), np.nextafter(down, np.float32(np.inf)), down)
 
 
-def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
+def numbers_in_bins(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
     """Return an array: for each of a column's `codes` a number in its bin, by `rng` and `inside`; any for no bin."""
     bins = np.minimum(codes, len(column.extents) - 1)
     low, top = np.asarray(column.extents, np.float64)[bins].T

@@ -172,10 +172,13 @@ class SchemaDoor:
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
         """Return the schema that a TOML text describes; `name` begins the message of a SchemaError."""
+        from stratsynth.schema.linked_toml import is_linked, parse
         from stratsynth.schema.schema import Schema, Unit
 
         if not isinstance(text, str):
             raise SchemaError(f"the text of a schema must be a text, not {quoted_value(text)}.")
+        if is_linked(text):
+            return parse(text, str(name)).counted
         with toml.blame(str(name)):
             said = toml.parse(text)
             if isinstance(said["unit"], dict):

@@ -50,6 +50,10 @@ class GroupTable:
     """Noise scale of a cell, in records."""
     times: int
 
+    def divided(self, weight: int) -> GroupTable:
+        """Return the table in units of `weight`, such as that of a household."""
+        return replace(self, values=self.values / weight, sigma=self.sigma / weight)
+
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
     """Return a list of `GroupTable`, the noisy tables in an Arrow table, by first measurement; repeats are averaged.
@@ -131,6 +135,8 @@ class Names:
         """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
         self.counted = "records" if certificate.row_weight is None else "people"
+        if not isinstance(certificate.unit, str) and certificate.unit.tables:
+            self.counted = f"{certificate.unit.tables[0]}s"
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
         self._called: dict[str, str] = {}
