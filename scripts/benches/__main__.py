@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, ordered, linked, small, census --only numbers, predict --only linear: "
+        help="pooled, prior, frames, fair, ordered, small, linked, census --only numbers, predict --only linear: "
         "instead of the usual",
     )
     parser.add_argument(
@@ -96,8 +96,8 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, linked, frames, census "
-        "--only numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of "
-        "linked and the last two 1",
+        "--only numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the "
+        "last three 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
