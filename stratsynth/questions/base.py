@@ -145,7 +145,7 @@ class Question(ABC):
     # Answers afterwards: for plans, the journal and the release.
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Randomness) -> tuple[Answer, Seen]:
-        """Return (answer by `rng` to `rows` rows, even over cells, `at` a Setting; the `Seen` of a plan at `path`)."""
+        """Return (answer by `rng` to `rows` even rows, `at` a Setting; a plan's `Seen` at `path`); else Unsupported."""
         raise Unsupported(f"a plan cannot simulate {type(self).__name__}.")
 
     @classmethod
