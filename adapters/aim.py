@@ -191,5 +191,5 @@ class AIM(Poolable[Graphical]):
         return rho * FIRST if self._starters(public, rho) else rho
 
     def _rounds(self, public: Public, people: float, rho: float) -> int:
-        """Return the number of rounds: as set, or by columns, `people` (size) and `rho`."""
+        """Return the number of rounds: as set, or by `public` columns, `people` (size) and `rho`."""
         return self.rounds or usual_rounds(len(public.schema.names), people, rho)

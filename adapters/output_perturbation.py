@@ -133,7 +133,7 @@ class OutputPerturbation(Mechanism[Regression]):
         return float(f"{FACTOR * (max(public.size * weight.each / weight.most, 1) * noise) ** (1 / 3):.6g}")
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Program on public facts, for `allot`, that asks once, or first for groups' sizes; returns the Regression."""
+        """Program on public facts, for `allot`: asks once, or first for sizes; returns a Regression; no `rng`."""
         asked, rho = self.question(public, allot.rho), allot.rho * (1 - 1e-9)
         by: tuple[str, ...] = ()
         parts: Floats | None = None
@@ -149,7 +149,7 @@ class OutputPerturbation(Mechanism[Regression]):
         return Regression(public.schema, cast("Coded", asked.design), asked.target, asked.link, theta, None, facts)
 
     def _facts(self, asked: Minimiser, features: int, noise: float) -> dict[str, Any]:
-        """Return a dict of the fit's figures: clip and penalty's factor as `asked`, `noise` a coefficient; texts."""
+        """Return a dict of figures: clip, penalty's factor as `asked` on `features`, `noise` a coefficient; texts."""
         described = {
             "Model": f"{asked.link} regression of {asked.target} on {features} features",
             "Objective": f"{self.objective}: sum of losses + {asked.strength:.4g} |w|^2 / 2",

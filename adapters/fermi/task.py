@@ -213,7 +213,7 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
 
 
 def _check_gap(settings: DPFermi, schema: Schema, target: str, sampling: float) -> None:
-    """Raise Unsupported on `settings` of a gap if `target` has over two levels, `sampling` < 1, many groups."""
+    """Raise Unsupported on `settings` of a gap if `target` in `schema` has over two levels, or `sampling` < 1."""
     who = f"{settings.name}: gap"
     if schema.size(target) != LOGISTIC:
         raise Unsupported(
@@ -249,7 +249,7 @@ def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Raise Unsupported on `protect = "sensitive"` if `columns` are groups' or not public in a schema.
+    """Raise Unsupported on `settings` that protect groups alone if `columns` are groups' or not public in `schema`.
 
     Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
     """

@@ -106,7 +106,10 @@ class ClippedMean(Settings):
     def _column(
         self, column: ColumnScale, size: MeanCount, pay: Payment, extra: Payment, rows: int
     ) -> Program[Figures]:
-        """Program that returns Figures of a column's mean of `size` records: sum by `pay`, squares by `extra`."""
+        """Program that returns Figures of a column's mean of `size` records: sum by `pay`, squares by `extra`.
+
+        `rows` is the largest number of rows of one person.
+        """
         # equation (2): the clipped values' sum with Laplace noise, divided by their number
         clip = self.clip(column, size.value)
         query = Columns((column.name,), (column.centre,), (clip,), 1.0, "l1")

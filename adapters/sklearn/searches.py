@@ -62,7 +62,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
     """
 
     def __init__(self, number: int = 5) -> None:
-        """Refuse (UsageError) fewer than two folds."""
+        """Take the `number` of folds; UsageError for fewer than two."""
         if isinstance(number, int) and not isinstance(number, bool) and number < 2:
             raise UsageError("cross-validation needs at least 2 folds.")
         check_integer("the number of folds", number, 2, MOST_FOLDS)

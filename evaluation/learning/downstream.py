@@ -109,7 +109,10 @@ def downstream(
 def _scored(
     grouped: GroupedRows, truth: Any, predicted: Any, sure: Any, resamples: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Frame of the scores of `predicted` against `truth` by `grouped` rows; NaN if the model predicts for none."""
+    """Frame of the scores of `predicted`, `sure`, against `truth` by `grouped` rows, of `resamples` draws by `rng`.
+
+    Of no rows if there is not one prediction a row.
+    """
     if len(predicted) == len(truth):
         return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng, sure)
     nobody = GroupedRows(grouped.by, grouped.groups, grouped.members[:0], grouped.few)

@@ -111,7 +111,7 @@ class Panel:
     """Drawing with two axes."""
 
     def __init__(self, x: Axis, y: Axis, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
-        """Draw both axes; `ticks` are the numbers below the horizontal one, by default round ones."""
+        """Draw both axes, `x` and `y`, with their names; `ticks` are the numbers below `x`, by default round ones."""
         self._x, self._y = x, y
         self._parts: list[Markup] = []
         right, floor = WIDTH - 6, TALL - BOTTOM

@@ -349,6 +349,6 @@ def _rest(rest: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other:
 
 
 def _span(values: Sequence[float]) -> str:
-    """Return text: the range "low to high" of numbers, two figures each; one number if these are equal."""
+    """Return text: the range "low to high" of `values`, two figures each; one number if these are equal."""
     low, high = short(min(values), 2), short(max(values), 2)
     return low if low == high else f"{low} to {high}"

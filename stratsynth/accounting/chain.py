@@ -70,7 +70,7 @@ class Chain:
     """A chained file, with its lines read and verified so far."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file; nothing is opened."""
+        """Name the ledger's file, `path`; nothing is opened."""
         self.path = path
         self.next = Path(f"{path}.next")
         """File with the line that is being written, or was written last."""

@@ -131,10 +131,10 @@ class BothRegistries(Registry):
     other: Registry = field(kw_only=True)
 
     def refuse_other(self, *asked: Any) -> None:
-        """Refuse another ledger of either file, as `Registry` does."""
+        """Raise UsageError, as `Registry` does for what is `asked`, on another ledger of either file."""
         self.other.refuse_other(*asked)
         super().refuse_other(*asked)
 
     def note(self, *asked: Any, **new: Any) -> str:
-        """List a ledger beside both files; return the certificate's note where it could not be."""
+        """List a ledger beside both files, as `Registry` does; return its note, a text, if one fails, else ""."""
         return self.other.note(*asked, **new) or super().note(*asked, **new)

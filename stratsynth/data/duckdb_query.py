@@ -134,7 +134,7 @@ def _parsed(connection: Any, query: str) -> dict[str, Any]:
 
 
 def _columns(connection: Any, schema: str, table: str) -> dict[str, str]:
-    """Return an ordered mapping from column to type of a schema's `table`; UsageError if one is computed."""
+    """Return {column: type}, in order, of a schema's `table` of a connection; UsageError if one is computed."""
     found = connection.execute(
         "SELECT column_name, data_type, is_generated FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
         "AND database_name = current_database() ORDER BY column_index", [schema, table]
@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table that a parsed SELECT `node` reads; else UsageError."""
+    """Return (schema, name, alias) of the one table of a connection in a parsed SELECT `node`; else UsageError."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"

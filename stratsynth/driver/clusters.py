@@ -66,7 +66,7 @@ class Dask(Elsewhere):
     """A Dask cluster; retries after a lost worker are its own setting, and one in a cluster started here."""
 
     def __init__(self, address: str, tick: Tick) -> None:
-        """Connect to the cluster, or start one on this machine."""
+        """Connect to the cluster at `address`, or start one here if it is empty; `tick` is called for each solution."""
         super().__init__(tick)
         distributed = _library("distributed", "dask")
         settings: dict[str, Any] = {"set_as_default": False, "timeout": PATIENCE}
@@ -123,7 +123,9 @@ class Ray(Elsewhere):
     """A Ray cluster; Ray tries a task again once if its worker ended."""
 
     def __init__(self, address: str, tick: Tick) -> None:
-        """Connect to the cluster, or start one on this machine; one that this process is connected to is used.
+        """Connect to the cluster at `address`, or start one here if it is empty; `tick` is called for each solution.
+
+        A cluster that this process is connected to already is used.
 
         Raises:
             UsageError: The cluster cannot be reached, has other versions, or is another than the one reached already.

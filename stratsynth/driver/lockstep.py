@@ -47,7 +47,7 @@ class AnswerSource(ABC):
 
     @abstractmethod
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """Return one answer per question of a batch, in order; `Split` and `Work` are never among them."""
+        """Return an answer per question of the batch `asked`, in order; `Split`, `Work` are never among them."""
 
 
 class _Frame:

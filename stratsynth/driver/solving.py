@@ -33,7 +33,7 @@ class Solving(Protocol):
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
     ) -> Sequence[Any]:
-        """Return one solution per problem, in order; `paths` has each problem's stratum, for messages."""
+        """Return the `solver`'s solution per problem, in order; `paths` has each one's stratum, for messages."""
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:

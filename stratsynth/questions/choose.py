@@ -98,7 +98,7 @@ class Choose(Question):
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """Return candidate i, an int, by `exact` scores at a Setting: P(i) ~ exp(epsilon score_i / 2 sensitivity)."""
+        """Return candidate i, by `entropy` and `exact` scores at a Setting: P(i) ~ exp(epsilon score_i / 2 reach)."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None

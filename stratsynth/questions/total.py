@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` of rho or epsilon at `path` per block by `schema`; if `sampled`, one for a step."""
+        """Return a `Charge` of rho or epsilon at `path` a block by `schema`, `neighbours`; if `sampled`, one a step."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
@@ -142,7 +142,7 @@ class Total(Question):
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Return a `NoisySum` per block at a Setting: int sums in `exact` plus int noise; `memory` is unused."""
+        """Return a `NoisySum` a block at a Setting: int sums in `exact` plus noise of `entropy`; no `memory`."""
         sampler = laplace if self.currency == Currency.PURE else gaussian
         weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing

@@ -129,7 +129,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Raise MechanismError, opening with `what`, as `check_models` by `schema`; links not logistic, softmax."""
+    """Raise MechanismError, opening with `what`: a `query` not logistic or softmax, or by `check_models`, `schema`."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 

@@ -116,7 +116,7 @@ class PerRow:
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return (gradients, probabilities) by own function of made-up rows `x`, `levels`; else MechanismError."""
+        """Return function(`weights`, `x`, `levels`, `slopes`), (gradients, probabilities), or MechanismError."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:

@@ -106,7 +106,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """Return a `rows` x `size` array: the `function`'s vector of each row of `codes`, `numbers`; NaN where it fails.
+    """Return a `rows` x `size` array: `function` of each row of `codes`, `numbers`, by `schema`; NaN where it fails.
 
     All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -> None:
-    """Raise MechanismError if `function`'s `size`-vectors of made-up rows depend on other rows, order, time."""
+    """Raise MechanismError if `function`'s `size`-vectors of rows by `schema` depend on other rows, order, time."""
     codes, numbers = made_up(schema, BLOCK)
     rng = np.random.default_rng(SEED + 1)
     whole = _tried(function, size, frame(schema, codes, numbers, BLOCK))
