@@ -79,7 +79,7 @@ class AIM(Poolable[Graphical]):
     """Largest number of steps of the last fit, which stops earlier when it has converged."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of their ranges, and a workload that no schema could have."""
+        """Raise UsageError on settings out of their ranges, and on a workload that no schema could have."""
         super().__post_init__()
         Workload(self.workload, self.weights)
 

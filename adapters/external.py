@@ -89,7 +89,7 @@ class External(Mechanism["Drawn"]):
         return self.values
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the budget's epsilon as a claimed allotment, unverified; refuse if neither `rows` nor a size is given.
+        """Return the budget's epsilon as a claimed allotment, unverified; UsageError without `rows` or a public size.
 
         A schema without columns or with row weights, a claim that takes the row count as public under add-remove, and
         units of several rows are refused too.

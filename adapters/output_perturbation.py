@@ -84,7 +84,7 @@ class OutputPerturbation(Mechanism[Regression]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range, an unsound target and interactions that are no pairs; keep these as tuples."""
+        """Raise UsageError: settings out of range, an unsound target, interactions not pairs; keep these as tuples."""
         super().__post_init__()
         check_target(self, self.groups)
         check_interactions(self)

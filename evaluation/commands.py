@@ -395,7 +395,7 @@ def _thresholds(text: str) -> tuple[str, list[float]]:
 
 
 def _weighed_alike(schema: Path, *releases: Path) -> None:
-    """Refuse `releases`, release folders, whose certificate names another column of row weights than the `schema` file.
+    """Raise UsageError on `releases`, folders, whose certificate has other row weights than the `schema` file.
 
     A path that is no release folder passes.
     """

@@ -107,7 +107,7 @@ class FairSGD(Mechanism[Regression | Network]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range, an unsound target and interactions that are no pairs; keep these as tuples."""
+        """Raise UsageError: settings out of range, an unsound target, interactions not pairs; keep these as tuples."""
         super().__post_init__()
         check_target(self, self.groups)
         check_interactions(self)

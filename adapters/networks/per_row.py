@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def per_row(who: str, blueprint: Blueprint, clip: float) -> PerRow:
-    """Return the function of a question that gives gradients and probabilities, row by row, from weights and rows.
+    """Return a PerRow, a question's function: gradients and probabilities, row by row, from weights and rows.
 
     Args:
         who: The mechanism, for messages.

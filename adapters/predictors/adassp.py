@@ -69,7 +69,7 @@ class AdaSSP(Mechanism[Regression]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range, a target among the features, interactions that are no pairs."""
+        """Raise UsageError: values out of range, a target among the features, interactions not pairs."""
         super().__post_init__()
         check_target(self, ())
         check_interactions(self)

@@ -72,8 +72,8 @@ class Families:
 def families_of(settings: GroupRegression, public: Public) -> Families:
     """Return the families of groups that the settings declare, without columns of one level in the public schema.
 
-    Refuse unknown columns, crossings above `MOST_CELLS` under `combined`, and `sizes` that name other groups or not
-    all.
+    Unsupported for unknown columns, or crossings above `MOST_CELLS` under `combined`; UsageError for `sizes` that name
+    other groups or not all.
     """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.group_columns), public)

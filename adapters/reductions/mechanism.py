@@ -145,7 +145,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """True if predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range, a target among features or groups, sizes without citation, and unsound bounds."""
+        """Raise UsageError: values out of range, target among features or groups, uncited sizes, unsound bounds."""
         super().__post_init__()
         check_target(self, self.groups)
         check_sizes(self)

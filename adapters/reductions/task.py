@@ -187,8 +187,8 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
     """Return an array, groups x levels of `target` in `schema`: the settings' numbers of records; None if not set.
 
-    Refused are unknown and missing ones of `labels`, and groups without a record of a level whose rates a parity
-    compares.
+    UsageError for unknown and missing ones of `labels`; Unsupported for groups without a record of a level whose rates
+    a parity compares.
     """
     if not settings.sizes:
         return None

@@ -102,7 +102,7 @@ class FermiClassifier(Classified):
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
         """Return the estimator's `shares` by the mechanism's labels, of a group, or of a group and one of `classes`.
 
-        Undeclared keys are refused.
+        UsageError for undeclared keys.
         """
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}

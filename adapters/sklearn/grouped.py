@@ -76,7 +76,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return tags
 
     def __sklearn_clone__(self) -> Self:
-        """Return an estimator with equal parameters; refuse or price a search that clones it for its fits."""
+        """Return an estimator with equal parameters; UsageError for, or price, a search that clones it."""
         from stratsynth.adapters.sklearn.searches import check_clone
 
         check_clone(self)

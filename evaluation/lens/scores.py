@@ -316,7 +316,7 @@ def _facts(
     parts: Sequence[str],
     what: str,
 ) -> dict[str, Any]:
-    """Dict of facts for files and page: mechanism, epsilon, sizes, groups `by`, repeats, `parts` of `what`."""
+    """Dict of facts of a lens on `recipe`: mechanism, epsilon, size of `real`, groups `by`, `repeats`, `parts`."""
     return {
         "stamp": STAMP,
         "mechanism": recipe.how().title,

@@ -51,8 +51,8 @@ class EncodedRows(CodedRows):
     def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
         """Encode a frame, Arrow table or path `data`; an `EncodedRows` of the same schema is returned unchanged.
 
-        With `weigh`, as for real rows, each row counts as its weight if the schema names their column. Refused: rows
-        read with another schema, rows in Spark, and rows of more than `MOST_BYTES`.
+        With `weigh`, as for real rows, each row counts as its weight if the schema names their column. UsageError for
+        rows read with another schema, Unsupported for rows in Spark or of more than `MOST_BYTES`.
         """
         schema = as_schema(schema)
         if isinstance(data, EncodedRows):

@@ -179,7 +179,7 @@ class Chain:
         return self.lines
 
     def _unfinished(self, torn: bytes) -> bytes:
-        """Return the bytes beside the ledger that complete its last line, read as `torn`, or follow it; else b"".
+        """Return the bytes beside the ledger that complete its last line, `torn`, or follow it; else b"".
 
         A line that follows the last one was being written when its process was killed, or the ledger was cut: it is
         valid either way. One that follows some later line shows an older copy of the ledger, which is refused.

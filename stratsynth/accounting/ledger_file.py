@@ -188,7 +188,7 @@ class FileLedger:
         return data, note if new else self._listed(new=False)
 
     def refuse_other(self) -> None:
-        """Refuse a path that cannot be opened, and a new ledger beside another of the same data without a reason."""
+        """Raise LedgerError for a path not to be opened; UsageError: a new ledger beside another, no reason."""
         try:
             begun = self.path.exists() and self.path.stat().st_size > 0
         except (OSError, ValueError) as error:  # a name that is too long, or holds a null character

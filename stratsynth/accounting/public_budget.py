@@ -26,7 +26,7 @@ class PublicBudget(Budget):
     beyond: ClassVar[str] = " or infinite"
 
     def __post_init__(self) -> None:
-        """Take the largest epsilon for an infinite one; refuse all that `Budget` refuses, but for a larger epsilon."""
+        """Take the largest epsilon for an infinite one; UsageError as for `Budget`, but not for a larger epsilon."""
         if isinstance(self.epsilon, float) and self.epsilon == math.inf:
             object.__setattr__(self, "epsilon", MOST_PUBLIC_EPSILON)
         super().__post_init__()

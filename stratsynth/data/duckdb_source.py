@@ -60,7 +60,7 @@ class DuckDBSource(FileSource):
     engine = "duckdb"
 
     def __post_init__(self) -> None:
-        """Refuse all but exactly one of table and query, before the database is opened."""
+        """Raise UsageError on all but exactly one of table and query, before it is opened."""
         check_names(self.path, self.table, self.query)
 
     @property

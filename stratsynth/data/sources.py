@@ -218,7 +218,7 @@ class ParquetSource(FileSource):
             return pq.read_schema(file)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return an Arrow table of these columns of every row, in the file's order."""
+        """Return an Arrow table of these columns of every row, in the file's order; SchemaError if one is absent."""
         locate(columns, self.columns())
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)

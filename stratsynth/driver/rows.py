@@ -91,7 +91,7 @@ class StoredRows:
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return a `PublicColumns`, copies of columns `names` of a path's rows: level numbers, numbers, row count."""
+        """Return a `PublicColumns` of copies of columns `names` of a path's rows: codes, numbers, count, weights."""
         parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
         return PublicColumns(
             sum(rows.size for rows in parts),

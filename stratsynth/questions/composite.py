@@ -221,7 +221,7 @@ class Composite(Score):
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Raise MechanismError on `scores` of queries unsound in `schema`, no such classifier, idle terms."""
+        """Raise MechanismError on `scores` of queries unsound in `schema`, no such classifier, unmoved terms."""
         for query in _queries(scores):
             if type(query) is not Confusions:
                 raise MechanismError("choose: composite scores are of confusion counts.")
