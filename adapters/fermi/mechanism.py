@@ -225,10 +225,10 @@ class DPFermi(Mechanism[Designed]):
         """Return a program that fits a model for each penalty, in order; all share the questions of `steps`.
 
         Args:
-            public: See `steps`.
-            allot: See `steps`.
+            public: The public facts of the fit.
+            allot: The reserved steps and their noise.
             penalties: Penalties in place of `penalty`: all positive, or all 0. Networks take one.
-            rng: See `steps`.
+            rng: Makes a network's first weights, and draws samples of public rows.
         """
         task = self.task(public, allot.promise)
         learned = yield from train(task, allot, penalties, rng)

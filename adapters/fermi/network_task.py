@@ -72,7 +72,7 @@ class FermiNetworkProblem(FermiProblem):
         return PerRowGradients(self.design, self.target, self.per_row, theta[0], by, slopes)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the network's model with the weights `theta` and these facts."""
+        """Return the released Module with the weights `theta`, one vector, and these facts, by name."""
         return Module(self.schema, self.design, self.target, self.blueprint, theta, facts)
 
 

@@ -121,7 +121,7 @@ class FermiProblem:
         return np.zeros((models, *self.shape))
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the regression with the coefficients `theta` and these facts."""
+        """Return the released Regression with the coefficients `theta`, an array, and these facts, by name."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:

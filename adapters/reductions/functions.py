@@ -61,7 +61,7 @@ class Largest(Function):
     curved: ClassVar[Literal["convex", "concave"]] = "convex"
 
     def value(self, z: Floats) -> float:
-        """Return the largest of the array of numbers `z`, max_j z_j."""
+        """Return a float, the largest of the array of numbers `z`."""
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:

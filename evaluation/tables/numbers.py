@@ -108,12 +108,15 @@ def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray
 
 
 def mean(numbers: Array, weights: Array) -> float:
-    """Return the weighted mean of numbers; NaN of none."""
+    """Return the mean of an array of numbers, by the array of their `weights`; NaN of none."""
     return float(np.average(numbers, weights=weights)) if len(numbers) else np.nan
 
 
 def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list[float]:
-    """Return the list of weighted quantiles of numbers at these hundredths, as the module defines them; NaN of none."""
+    """Return a list of weighted quantiles of `numbers` at `hundredths`, ints: least number with that share up to it.
+
+    Each is NaN if there are no numbers.
+    """
     if not len(numbers):
         return [np.nan] * len(hundredths)
     order = np.argsort(numbers, kind="stable")

@@ -135,13 +135,13 @@ class Budget:
         return self.first * (whose.zcdp() if currency in OPENED_IN_RHO else whose.pure()).amount
 
     def zcdp(self) -> Allotment:
-        """Return an allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
+        """Return an Allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
         self._slack("rho")
         rho = self._row(rho_of(self.epsilon, self.delta - self.truncation_delta), 2)
         return Allotment(Currency.ZCDP, less(rho, self.opening(Currency.ZCDP)), self)
 
     def pure(self) -> Allotment:
-        """Return an allotment of pure epsilon per row, with delta 0: epsilon / k for units of k rows."""
+        """Return an Allotment of pure epsilon per row, with delta 0: epsilon / k for units of k rows."""
         return Allotment(Currency.PURE, less(self._row(self.epsilon, 1), self.opening(Currency.PURE)), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:

@@ -29,7 +29,7 @@ class FileRows:
     numbers: Columns = field(repr=False)
 
     def take(self, which: Array) -> FileRows:
-        """Return the rows at the places `which`, in this order."""
+        """Return a FileRows of the rows at the places `which`, an int array or mask, in this order."""
         return FileRows(_at(self.codes, which), _at(self.numbers, which))
 
 

@@ -193,7 +193,7 @@ def _worked_out(term: Term) -> _Worked:
 
 
 def _decimal(x: Fraction) -> Decimal:
-    """Return the fraction `x` as a decimal number of 60 digits."""
+    """Return `x`, a Fraction, as a Decimal number of 60 digits."""
     return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
