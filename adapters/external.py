@@ -210,7 +210,7 @@ class Drawn(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` of the table's rows, codes by column, drawn by `rng`, that meet `where`, column -> level numbers.
 
-        Drawn without replacement if there are as many.
+        Drawn without replacement if there are as many; MechanismError if no row meets the condition.
         """
         rows = np.flatnonzero(self._match(where or {}))
         if n and not rows.size:

@@ -122,7 +122,10 @@ class OutputPerturbation(Mechanism[Regression]):
         return Minimiser(design, target, link, clip, self._strength(public, link, clip, rho), rho)
 
     def _strength(self, public: Public, link: Link, clip: float, rho: float) -> float:
-        """Return the factor of the penalty for a loss of this link: as set, or by public size, clip and `rho`."""
+        """Return the factor of the penalty for a loss of this link: as set, or by public size, clip and `rho`.
+
+        Unsupported if neither a strength is set nor a size declared.
+        """
         if self.strength is not None:
             return self.strength
         if public.size is None:

@@ -100,7 +100,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             )
 
     def apart(self, x: Any) -> tuple[Any, Any]:
-        """Return (features `x` without the unit's column, that column or None where no unit was declared)."""
+        """Return (features `x` without the unit's column, that column or None); UsageError if the unit is no Unit."""
         if self.unit is None:
             return x, None
         if not isinstance(self.unit, Unit):

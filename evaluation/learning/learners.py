@@ -29,7 +29,7 @@ ODDS, ROUNDS = 0.02, 20
 def fitted(
     name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
 ) -> _Fitted:
-    """Return a model, `name`, trained by `seed` to predict `truth`, classes or numbers, from the features of `train`.
+    """Return a model, `name`, trained by `seed` to predict `truth`, classes or numbers, from `features` of `train`.
 
     "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's histogram
     gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest: the comparison

@@ -92,7 +92,7 @@ class FitAccount:
         """Write down a batch's charges (`moment`, key `asked`, total variation `distance`); in memory do nothing."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
-        """Raise Unsupported: `charges` of another currency or unreserved noise, or a `distance` beyond delta."""
+        """Raise Unsupported: `charges` of another currency or noise, `distance` beyond delta; BudgetRefused: claims."""
         tails = (1 + math.exp(min(self.budget.epsilon, MOST_EPSILON))) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE

@@ -94,7 +94,7 @@ class Chain:
             append(content)
 
     def _append(self, handle: int, content: dict[str, Any]) -> None:
-        """Write the dict `content` as a line to `handle`, on the disk when this returns; on failure change nothing."""
+        """Write the dict `content` as a line to `handle`, on the disk at return; LedgerError, unchanged, on failure."""
         body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
         head = _hash(self._head, body)
         line = head.encode() + b" " + body + b"\n"
@@ -150,7 +150,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Return all lines of the file `handle` as dicts: verify those added since; complete a torn one if `write`."""
+        """Return `handle`'s lines as dicts, verified; complete a torn one if `write`; LedgerError if that fails."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -179,7 +179,7 @@ class Chain:
         return self.lines
 
     def _unfinished(self, torn: bytes) -> bytes:
-        """Return the bytes beside the ledger that complete its last line, `torn`, or follow it; else b"".
+        """Return the bytes beside the ledger after or completing its last line, `torn`; b"" if none; or LedgerError.
 
         A line that follows the last one was being written when its process was killed, or the ledger was cut: it is
         valid either way. One that follows some later line shows an older copy of the ledger, which is refused.

@@ -74,7 +74,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write a batch's charges (`moment`, key `asked`, `distance`) to the ledger, unless there; or write none."""
+        """Write a batch's charges (`moment`, key `asked`, `distance`) to the ledger; else BudgetRefused, none."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return
@@ -124,7 +124,7 @@ class FileAccount(FitAccount):
         return state
 
     def store(self, moment: int, asked: str, answers: State) -> None:
-        """Write a batch's answers (`moment`, key `asked`) to the journal and ledger, on disk before they are seen."""
+        """Write a batch's answers (`moment`, key `asked`) to journal and ledger, on disk; LedgerError if that fails."""
         path = self._folder / answer_name(moment, asked)
         try:
             npz.write(path, answers, mode=0o600, joined=True)

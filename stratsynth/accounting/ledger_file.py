@@ -150,7 +150,7 @@ class FileLedger:
             return standing()
 
     def _ready(self, append: Append, request: Request) -> tuple[str, str]:
-        """Begin a new ledger by `append`, or check that this one suits the request: its data, neighbours, journal.
+        """Begin a new ledger by `append`, or check this one for the request: LedgerError, UsageError if unfit.
 
         Returns:
             The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.

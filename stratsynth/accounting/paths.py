@@ -84,7 +84,7 @@ def tidy(path: Path, over: Iterable[str]) -> None:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Return the paths of the journal folders of a ledger's fits, sorted; empty if there is no journal."""
+    """Return a list of the journal folders of ledger `path`'s fits, sorted; [] without journal; else LedgerError."""
     try:
         return sorted(folder for folder in journal_of(path).iterdir() if folder.is_dir())
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def journal_folder(path: Path, run: str) -> Path:
-    """Return the path of the journal folder of fit `run` on ledger `path`; make it, mode 0700, if it is missing."""
+    """Return the journal folder of fit `run` on ledger `path`, made with mode 0700 if missing; else LedgerError."""
     folder = journal_of(path) / run
     try:
         for each in (folder.parent, folder):  # `parents=True` would not give the mode to the upper one

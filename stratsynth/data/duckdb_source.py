@@ -201,7 +201,7 @@ class DuckDBSource(FileSource):
             raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
-        """Return the `Chosen` table or checked query of a connection; `failed`, DuckDB's error class, is not quoted."""
+        """Return the `Chosen` table or query of a connection; UsageError for `failed`, DuckDB's error class."""
         if self.query is None:
             return chosen_table(connection, str(self.table))
         chosen = chosen_query(connection, self.query)
@@ -258,7 +258,7 @@ def check_names(path: Path, table: object, query: object) -> None:
 
 
 def library() -> Any:
-    """Return the module duckdb, an optional dependency."""
+    """Return the module duckdb, an optional dependency; UsageError, with the remedy, without it."""
     try:
         import duckdb
     except ImportError:

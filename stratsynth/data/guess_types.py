@@ -45,7 +45,7 @@ def frame_kind(data: Any, source: Source) -> str:
 def unreadable(source: Source) -> dict[str, str]:
     """Return a mapping from column of `source` to the reason that it cannot be read: its type, or its objects.
 
-    Columns that can be read are absent.
+    Columns that can be read are absent; SchemaError for a frame whose columns have names of several levels.
     """
     found: dict[str, str] = {}
     for field in source.types() or ():

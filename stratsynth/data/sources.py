@@ -137,7 +137,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """Return the source of an existing path, by its ending; `table` or `query` (SQL) selects rows of a database."""
+    """Return the source of a path, by its ending; `table` or `query` selects rows of a database; or UsageError."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 

@@ -219,7 +219,7 @@ def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.Reco
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of `work`, which is called; on failure, or a version not `wanted`, raise a fixed sentence."""
+    """Yield the batches of `work()`; StratsynthError of fixed words if it fails, or if `wanted` is another version."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

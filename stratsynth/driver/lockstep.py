@@ -69,7 +69,7 @@ class _Frame:
         self._copies: Copies = {}
 
     def send(self, answer: Answer) -> None:
-        """Send an answer to the program, run it to its next question (checked) or its end, and note which."""
+        """Send an answer to the program, run it to its next question or end, noted; MechanismError if it fails."""
         self.children, self.asked, self.work = {}, None, None
         try:
             question = self.program.send(answer)

@@ -148,7 +148,7 @@ def named(path: StratumPath) -> str:
 
 
 def raised(solution: Any, path: StratumPath) -> Any:
-    """Return a solution; raise a `Failed`, naming the stratum of `path`, without quoting foreign errors."""
+    """Return a solution; raise a `Failed`, a MechanismError naming `path`'s stratum, without foreign words."""
     if not isinstance(solution, Failed):
         return solution
     error, where = solution.error, named(path)

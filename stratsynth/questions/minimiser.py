@@ -72,7 +72,7 @@ class Minimiser(Question):
     keep, recall, shape = Total.keep, Total.recall, Total.shape
 
     def check(self, schema: Schema) -> None:
-        """Raise MechanismError: link, design, target, parts unsound in `schema`, numbers not payable."""
+        """Raise MechanismError: link, design, target, parts unfit for `schema`, numbers; Unsupported: size."""
         one_of("minimiser: link", self.link, tuple(SLOPE), error=MechanismError)
         check_target("minimiser", self.design, self.target, schema, numeric=self.link == "linear")
         check_parts("minimiser", self.by, self.parts, schema)

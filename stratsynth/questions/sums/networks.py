@@ -165,7 +165,7 @@ def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[ND
 
 
 def check_network(what: str, query: Network, schema: Schema) -> None:
-    """Raise MechanismError, opening with `what`: a query's design, clip, target, weights unfit for `schema`."""
+    """Raise MechanismError, opening with `what`: a query unfit for `schema`, design to weights; Unsupported: size."""
     check_target(what, query.design, query.target, schema, numeric=False)
     check_clip(what, query.clip)
     levels = schema.size(query.target)

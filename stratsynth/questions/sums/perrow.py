@@ -186,7 +186,7 @@ class PerRowGradients(Sum):
     )
 
     def check(self, schema: Schema) -> None:
-        """Raise MechanismError: function untested or unfit for `schema`, weights, slopes of other shapes."""
+        """Raise MechanismError: function untested or unfit for `schema`, shapes; Unsupported: too many cells."""
         what = "per-row gradients"
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:
