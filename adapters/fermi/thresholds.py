@@ -106,7 +106,7 @@ def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[N
 
 
 def counted(seen: Floats) -> tuple[Floats, Floats]:
-    """Return positive decisions, threshold x group x true class, and sizes, group x true class, by noisy counts.
+    """Return (positive decisions, threshold x group x true class; sizes, group x true class) by noisy counts.
 
     Args:
         seen: Noisy counts, threshold x group x true class x decision, thresholds in increasing order.

@@ -67,7 +67,7 @@ class Pair:
 
     @property
     def tables(self) -> tuple[EncodedRows, EncodedRows]:
-        """Real and synthetic table, in this order."""
+        """Pair (real table, synthetic table), both encoded."""
         return self.real, self.synthetic
 
     @cached_property

@@ -238,6 +238,6 @@ class Allotment:
 
 
 def less(amount: float, spent: float) -> float:
-    """Return amount - spent, rounded down so that it and `spent` together never exceed the amount."""
+    """Return a float, amount - spent, rounded down so that it and `spent` together never exceed the amount."""
     left = amount - spent
     return math.nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

@@ -81,7 +81,7 @@ class Charge:
         return one if self.times == 1 else self.times * one
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict as certificates and ledgers state it: price of all `times` answers, and `each` if joined."""
+        """Return a dict for certificates and ledgers: path, kind, price of all `times`, details, sensitivity."""
         joined = {} if self.times == 1 else {"times": self.times, "each": self.amount}
         return {
             "path": [stratum.to_dict() for stratum in self.path],

@@ -58,9 +58,10 @@ def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = Tr
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
-    """Return the ledger `path`, verified, as a dict: cap, delta, epsilon spent and left, its fits.
+    """Return the ledger `path`, verified, as a dict: cap, delta, epsilon spent and left, a list of its fits.
 
-    UsageError for no file.
+    Keys are `ledger`, `cap_epsilon`, `delta`, `spent_epsilon`, `left_epsilon`, `rule`, `fits` and others. UsageError
+    for no file.
     """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise UsageError(f"there is no ledger {path}.")

@@ -220,7 +220,7 @@ def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
 
 
 def _versions() -> tuple[str, str]:
-    """Return the versions of this package and of numpy here, on which solutions depend; called in a worker too."""
+    """Return (this package's version, numpy's) here, on which solutions depend; called in a worker too."""
     import numpy as np
 
     return VERSION, np.__version__
