@@ -1,8 +1,8 @@
-"""Output perturbation of a regularised regression (the first mechanism of paper 001, by Chaudhuri et al. 2011).
+"""Output perturbation of a regularised regression, whose coefficients get noise once (Chaudhuri and others 2011).
 
 The coefficients that minimise a sum of losses and a penalty, plus Gaussian noise, in one question. One row more or
-fewer moves the minimiser by at most L / strength, L being the longest gradient of a row's loss. Paper 001 takes the
-mean loss with a penalty of lambda / 2 |w|^2, in which the private number of records would set the noise; here
+fewer moves the minimiser by at most L / strength, L being the longest gradient of a row's loss. Tran and others (2021)
+take the mean loss with a penalty of lambda / 2 |w|^2, in which the private number of records would set the noise; here
 it is the sum, and `strength` is its n lambda: public, and the same whatever the rows.
 """
 
@@ -119,7 +119,13 @@ class OutputPerturbation(Mechanism[Regression]):
         if self.model == "logistic":
             link = "logistic" if schema.size(target) == 2 else "softmax"
         clip = largest_norm(design) if self.clip is None else self.clip
-        return Minimiser(design, target, link, clip, self._strength(public, link, clip, rho), rho)
+        strength = self._strength(public, link, clip, rho)
+        if strength <= clip * clip / 1024:
+            raise Unsupported(
+                f"{who}: strength must be above {clip * clip / 1024:.4g}, a 1,024th of the squared clip, and is "
+                f"{strength:.4g}. The less it is the more noise there is; left out, it follows from size and budget."
+            )
+        return Minimiser(design, target, link, clip, strength, rho)
 
     def _strength(self, public: Public, link: Link, clip: float, rho: float) -> float:
         """Return the factor of the penalty for a loss of this link: as set, or by public size, clip and `rho`.

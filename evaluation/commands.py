@@ -302,7 +302,10 @@ def _table(place: Path) -> Path:
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
-        raise UsageError(f"{place} has no synthetic rows. If it predicts, name it with --predictions.")
+        raise UsageError(
+            f"{place} has no table of synthetic rows. If it predicts, name it with --predictions; two linked tables "
+            "are scored in Python, by evaluation.linked_errors."
+        )
     return place / "synthetic.parquet" if place.is_dir() else place
 
 

@@ -1,4 +1,4 @@
-"""Noisy gradient descent on Poisson samples with a mitigation of unequal excessive risk (paper 001, corrected).
+"""Noisy gradient descent on Poisson samples with a mitigation of unequal excessive risk, after Tran and others (2021).
 
 Corrections. The penalty of the paper's equation 6 couples records; here its two terms are linearised at noisy
 statistics of earlier steps, so that a row's loss depends on that row and on public numbers alone (see

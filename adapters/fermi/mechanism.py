@@ -1,4 +1,4 @@
-"""DP-FERMI: stochastic, private and fair classification (paper 004, corrected).
+"""DP-FERMI: stochastic, private and fair classification, after Lowy and others (2023).
 
 Corrections. The two gradients of a step are released together and priced together. Noise is for sums of clipped rows,
 divided by the public batch size afterwards: the authors' code divides first, so that its clip hardly ever binds and its

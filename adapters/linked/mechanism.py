@@ -112,7 +112,6 @@ class Linked(Mechanism[LinkedModel]):
             step in known and is_texts(names) for step, names in self.conditions.items()
         ):
             raise UsageError(f'conditions: lists of columns by {", ".join(known)}, such as second = ["AGEP"].')
-
         if not is_list(self.required) or not all(is_texts(one) and one for one in self.required):
             raise UsageError(
                 'required: lists of counted columns, such as [["HHT", "N18"], ["second.HHT", "second.MAR"]].'
@@ -135,9 +134,12 @@ class Linked(Mechanism[LinkedModel]):
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment; refuse tables that are not linked, and what the base refuses."""
-        linked_of(public)
+        linked = linked_of(public)
         if public.constant:
             raise Unsupported("linked: two linked tables are fitted as a whole, and not in strata.")
+        for slot in self.conditions:  # of steps that this budget does not fit, too
+            self.evidence(linked, slot)
+        self._check_required(public.schema)
         allot = budget.zcdp()
         for slot, part in self.parts(public, allot.rho).items():
             fitted, facts = self.step(public, slot, part * allot.rho, self._planned(public, slot))
@@ -234,6 +236,17 @@ class Linked(Mechanism[LinkedModel]):
                     raise UsageError(f"required: the step {slot} has no column {name!r}{nearest(name, schema.names)}.")
             found.append(tuple(name for name in schema.names if name in names))
         return found
+
+    def _check_required(self, schema: Schema) -> None:
+        """Raise UsageError for a required table of several steps, which none could measure, or with unknown columns."""
+        for asked in self.required:
+            slots = {slot_of(name) if slot_of(name) in SLOTS else PARENT for name in asked}
+            if len(slots) > 1:
+                raise UsageError(
+                    f"required: {list(asked)} has columns of {' and '.join(sorted(slots))}, and a table is measured in "
+                    "one step. Within a step, columns of the parent are named after it, such as second.HHT."
+                )
+            self.required_of(slots.pop(), schema)
 
     def _measured(self, slot: str, facts: Public, share: Allotment) -> Program[tuple[tuple[Known, ...], Allotment]]:
         """Program that measures the required tables of a step; returns them as known ones, and the allotment left."""

@@ -1,4 +1,4 @@
-"""Group-aware private regression (paper 000, "Privacy Budget Tailoring in Private Data Analysis", corrected).
+"""Group-aware private regression (after "Privacy budget tailoring in private data analysis").
 
 Stage 1 (Algorithm 1) fits a precursor on everybody and asks for each group's residual error; stage 2 (Algorithms 2 and
 3) descends on noisy gradients of the groups, each with a budget of its own. Stage 2 may fit a network of one hidden

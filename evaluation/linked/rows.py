@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from stratsynth.errors import UsageError
+from stratsynth.errors import UsageError, nearest
 from stratsynth.evaluation.tables.encoded import Array
 from stratsynth.schema import Categorical, Numeric, Rule, Schema
 from stratsynth.schema.encoding import encode_categorical, encode_numeric
@@ -56,7 +56,12 @@ class LinkedColumns:
 
     @classmethod
     def of(cls, linked: LinkedSchema, group: str | None = None) -> LinkedColumns:
-        """Return the columns of a linked schema, without that of kinds; `group` is a column of the child."""
+        """Return the columns of a linked schema, without that of kinds; `group` is a column of the child.
+
+        UsageError for a group that is none.
+        """
+        if group is not None and group not in linked.child.columns:
+            raise UsageError(f"group: {group!r} is no column of the child{nearest(group, linked.child.columns)}.")
         summed = None if linked.sum is None else (linked.sum[0], linked.sum[1].column)
         return cls(
             parent=linked.parent.without(linked.occupied) if linked.occupied else linked.parent,

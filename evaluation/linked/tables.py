@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stratsynth.checks import one_of
 from stratsynth.evaluation.linked.rows import SIZE, Condition, LinkedCodes
 from stratsynth.evaluation.tables.encoded import Array
 
@@ -61,7 +62,7 @@ class LinkedTable:
 
 
 def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterator[LinkedTable]:
-    """Yield the tables of some kinds."""
+    """Yield the tables of some kinds; UsageError for an unknown one."""
     above, below = (SIZE, *columns.parent.names), columns.child.names
     makers: dict[str, Callable[[], Iterator[LinkedTable]]] = {
         "H": lambda: (LinkedTable("H", f"{a} x {b}", _above(a, b)) for a, b in combinations(above, 2)),
@@ -73,6 +74,7 @@ def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterato
         "G": lambda: _by_group(columns),
     }
     for kind in kinds:
+        one_of("kinds", kind, KINDS)
         yield from makers[kind]()
 
 

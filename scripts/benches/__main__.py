@@ -50,6 +50,13 @@ ONLY = {
 """The parts that can be measured alone."""
 
 
+def _count(text: str) -> int:
+    """Return a whole number from 1 on; argparse names the option where it is none."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure one part; figures with units.")
     parser.add_argument("name", choices=NAMES)
@@ -93,23 +100,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seeds",
-        type=int,
+        type=_count,
         metavar="N",
         help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, linked, frames, census "
         "--only numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the "
         "last three 1",
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
+    parser.add_argument(
+        "--jobs", type=_count, default=1, metavar="N", help="answers: fits at the same time, 1 by default"
+    )
     parser.add_argument(
         "--out",
         metavar="FOLDER",
         help="answers, fair: keep the results of fits here, to go on with after an interruption; fair draws them too",
     )
-    parser.add_argument("--quick", action="store_true", help="fair: epsilon 1 alone, about ten minutes with 3 seeds")
-    parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
+    parser.add_argument("--quick", action="store_true", help="fair: epsilon 1 alone")
+    parser.add_argument("--samples", type=_count, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument(
         "--rows",
-        type=int,
+        type=_count,
         metavar="N",
         help="pooled, prior: the number of simulated people, linked: of households; fair: most rows of a data set",
     )

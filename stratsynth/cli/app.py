@@ -171,11 +171,14 @@ def sample(
             "-o",
             metavar="FILE",
             help="A .csv or .parquet file; or a folder, which is filled with .parquet files of a million rows each. "
-            "The same command goes on with a folder that was begun.",
+            "The same command goes on with a folder that was begun. Linked tables take a new folder, a file each.",
         ),
     ],
     rows: Annotated[
-        int | None, typer.Option("-n", "--rows", metavar="N", help="How many rows; not needed with --by-group.")
+        int | None,
+        typer.Option(
+            "-n", "--rows", metavar="N", help="How many rows, of linked tables parents; not needed with --by-group."
+        ),
     ] = None,
     where: Annotated[
         list[str] | None,

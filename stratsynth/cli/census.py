@@ -84,10 +84,10 @@ def census_schema(
         raise UsageError(f"{out}: there is no folder {out.parent}.")
     if households or household_columns is not None:
         others = (task, without, dictionary, codes, within, weight, weight_mean, weight_from)
-        if not households or any(other is not None for other in others):
-            raise UsageError(
-                "--household-columns goes with --households, which takes --columns, --year and --state, and no other."
-            )
+        if not households:
+            raise UsageError("--household-columns goes with --households.")
+        if any(other is not None for other in others):
+            raise UsageError("--households takes --household-columns, --columns, --year, --state, and no other option.")
         _linked(out, _listed(columns), _listed(household_columns), year, state)
         return
     made = make(

@@ -118,8 +118,12 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
     from stratsynth.data.draft import check
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
+    from stratsynth.schema.counted_tables import CountedTables
 
-    return check(Schema.load(schema), rows_of(data, table, query).source).to_dict()
+    described = Schema.load(schema)
+    if isinstance(described, CountedTables):
+        raise UsageError(f"{schema} describes two linked tables: name the child's file with --child.")
+    return check(described, rows_of(data, table, query).source).to_dict()
 
 
 def check_page(found: Mapping[str, Any]) -> Page:

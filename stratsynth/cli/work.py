@@ -150,7 +150,9 @@ def sample_release(
             raise UsageError(
                 "this release draws two linked tables: give their number of parents, -n, and --seed alone."
             )
-        return _sample_linked(release, rows or 0, seed, out), ""
+        if out.suffix.lower() in {".csv", ".parquet"}:
+            raise UsageError(f"two linked tables are written to a folder, and {out} is the name of a file.")
+        return _sample_linked(release, rows or 0, seed, out)
     release = release.by_measured_sizes() if groups == "measured" else release
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
     with warnings.catch_warnings(record=True) as said:
@@ -172,8 +174,11 @@ def sample_release(
     return number, f"\nRules: {rules_line(moved.to_dict())}" if counted else ""
 
 
-def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> int:
-    """Write `rows` parents of a release, and their child rows, as two Parquet files into the new folder `out`."""
+def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> tuple[int, str]:
+    """Write `rows` parents of a release, and their child rows, as two Parquet files into the new folder `out`.
+
+    Returns the number of all rows, and a line with that of each table.
+    """
     from stratsynth.data.writing import write_table
     from stratsynth.files.atomic import new_folder
     from stratsynth.release.folder import check_new
@@ -183,7 +188,8 @@ def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> 
     with new_folder(target) as parts:
         for name, table in tables.items():
             write_table(table, parts / f"{name}.parquet")
-    return rows
+    each = ", ".join(f"{name}.parquet {table.num_rows:,}" for name, table in tables.items())
+    return sum(table.num_rows for table in tables.values()), f"\nRows of each table: {each}"
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
@@ -264,7 +270,7 @@ def list_mechanisms() -> list[dict[str, Any]]:
         settings: list[dict[str, Any]] = []
         try:
             kind = load(name)
-            paper, settings, first = str(kind.paper), listed(kind), _first_sentence(point.module)
+            paper, settings, first = str(kind.paper), listed(kind), _first_sentence(kind.__module__)
         except StratsynthError as error:
             paper, first = "", str(error)
         package = point.dist.name if point.dist is not None else ""

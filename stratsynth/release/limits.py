@@ -1,7 +1,7 @@
 """Limits of a release, what it does not protect, in sentences: the one place where they are written.
 
 The certificate (`not_protected`), the terminal, the report and the plan of a fit take them from here, and SECURITY.md
-repeats `ALWAYS` word for word.
+repeats `ALWAYS` word for word. Of two linked tables the unit is another, and so are two of them (`LINKED`).
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ ALWAYS = {
     "under any law.",
 }
 """Limits of every release, by subject."""
+LINKED = {
+    "Several rows of one person": "One {parent} is protected with all its {child} rows. Who has rows in several, or is "
+    "there under several keys, is protected in each by itself, and not in all of them together.",
+    "Households and other circles": "The guarantee is for one {parent}, with all its {child} rows. The larger a circle "
+    "that goes beyond one, such as a family in several places, the less is hidden of what all its members have in "
+    "common.",
+}
+"""The sentences on the unit that releases of two linked tables have in place of those of `ALWAYS`, by subject."""
 OF_THIS = {
     "declared_size": (
         "Declared size",
@@ -107,7 +115,16 @@ def limits(certificate: Certificate) -> dict[str, str]:
         found["Everybody"] = "This is no private release: it protects nobody."
     if certificate.unverified:
         found["Unverified parts"] = f"The guarantee rests on {', '.join(certificate.unverified)}."
-    return found | disclosed(certificate) | ALWAYS
+    return found | disclosed(certificate) | ALWAYS | _of_linked(certificate)
+
+
+def _of_linked(certificate: Certificate) -> dict[str, str]:
+    """Return a dict from subject to sentence, `LINKED` with the names of the tables; {} for a release of one table."""
+    unit = certificate.unit
+    if isinstance(unit, str) or unit.tables is None:
+        return {}
+    parent, child = unit.tables
+    return {about: sentence.format(parent=parent, child=child) for about, sentence in LINKED.items()}
 
 
 def sentences(certificate: Certificate) -> list[str]:

@@ -120,6 +120,8 @@ def test_mechanisms_are_listed(capsys):
     assert "one-way marginals" in found["independent"]["summary"]
     assert found["independent"]["paper"] == ""
     assert "arxiv.org/abs/2201.12677" in found["aim"]["paper"]
+    summaries = [m["summary"] for m in found.values()]
+    assert len(set(summaries)) == len(summaries)  # of two in one package, too
     assert in_process("mechanisms") == 0
     listed = capsys.readouterr().out
     assert "independent" in listed

@@ -1,5 +1,8 @@
 """The bench of linked tables, on few households: every figure is there, and rules hold."""
 
+import pytest
+
+from benches import __main__ as bench
 from benches import linked
 from stratsynth.evaluation.linked.tables import KINDS
 
@@ -16,3 +19,11 @@ def test_a_small_fit_has_all_figures(monkeypatch):
     figures = linked._figures("small", found, linked.TARGETS[4.0])
     assert [figure.reached for figure in figures if "break a rule" in figure.name] == [True]
     assert sum(figure.reached is not None for figure in figures) == 8
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--rows", "--jobs", "--samples"])
+@pytest.mark.parametrize("value", ["0", "-1", "x"])
+def test_a_number_below_one_is_refused_before_anything_is_measured(option, value, capsys):
+    with pytest.raises(SystemExit):
+        bench._parser().parse_args(["small", f"{option}={value}"])
+    assert f"argument {option}: must be a whole number from 1 on" in capsys.readouterr().err

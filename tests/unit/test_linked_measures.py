@@ -107,6 +107,13 @@ def test_other_households_are_near_the_floor_and_people_at_random_at_the_ceiling
     assert far["value"]["W"] > 5 * near["value"]["W"]
 
 
+def test_kinds_and_groups_that_are_none_are_refused(small):
+    with pytest.raises(UsageError, match="kinds must be"):
+        linked_errors(small, small, COLUMNS, kinds=("Q",))
+    with pytest.raises(UsageError, match="did you mean 'RAC1P'"):
+        LinkedColumns.of(linked_schema(), group="RAC1")
+
+
 def test_structures_by_hand(small):
     found = household_shares(small, small, COLUMNS).set_index("structure")
     assert found["real"].to_dict() == pytest.approx(

@@ -129,9 +129,32 @@ def test_settings_that_cannot_be_meant_are_refused(settings, why):
         Linked(**settings)
 
 
-def test_a_column_that_is_not_there_is_no_condition():
+@pytest.mark.parametrize("step", ["rest", "second"])  # of few households `second` is not fitted
+def test_a_column_that_is_not_there_is_no_condition(step):
     with pytest.raises(UsageError, match="no column 'AGE'"):
-        ss.plan(Linked(base="mst", conditions={"rest": ["AGE"]}), homes.SCHEMA, BUDGET, declared_size=100)
+        ss.plan(Linked(base="mst", conditions={step: ["AGE"]}), homes.SCHEMA, BUDGET, declared_size=100)
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (["TEN", "second.SEX"], "columns of parent and second"),
+        (["rest.SEX", "second.SEX"], "columns of rest and second"),
+        (["second.NONE"], r"no column 'second\.NONE'"),
+    ],
+)
+def test_a_required_table_that_no_step_could_measure_is_refused(asked, why):
+    with pytest.raises(UsageError, match=why):
+        ss.plan(Linked(base="mst", required=[asked]), homes.SCHEMA, BUDGET, declared_size=100)
+
+
+def test_what_is_not_protected_speaks_of_the_unit(release, tmp_path):
+    said = " ".join(release.statement.not_protected)
+    assert "One household is protected with all its person rows" in said
+    assert "a record or a person" not in said
+    assert "one record is protected" not in said
+    one = ss.fit("independent", small.table(), ss.Budget(1, 1e-9))
+    assert "a record or a person" in " ".join(one.statement.not_protected)
 
 
 def test_what_does_not_go_with_two_tables_is_refused_before_anything_is_charged():
@@ -211,6 +234,12 @@ def test_a_recipe_of_two_files_from_check_to_sample(place, capsys):
     assert "one household with all its person rows" in " ".join(capsys.readouterr().out.split())
     assert pq.read_metadata(release / "household.parquet").num_rows == 70
     assert command("sample", release, "-n", 40, "-o", drawn, "--seed", 1) == 0
+    persons = pq.read_metadata(drawn / "person.parquet").num_rows
+    assert f"household.parquet 40, person.parquet {persons}" in capsys.readouterr().out
+    assert command("sample", release, "-n", 40, "-o", place / "drawn.csv") == 2
+    assert "written to a folder" in " ".join(capsys.readouterr().err.split())
+    assert command("schema", "check", place / "households.csv", "--schema", place / "homes.toml") == 2
+    assert "--child" in capsys.readouterr().err
     assert sorted(file.name for file in drawn.iterdir()) == ["household.parquet", "person.parquet"]
     assert command("verify", release, "--ledger", place / "homes.ledger") == 0
     assert command("sample", release, "-n", 40, "-o", place / "other", "--where", "TEN=1") == 2

@@ -90,6 +90,7 @@ def test_a_plan_foresees_it_without_rows():
         ({"target": "Y"}, 100, "must be a categorical column"),
         ({"target": "D", "model": "linear"}, 100, "must be a numeric column"),
         ({"target": "D", "groups": ["NONE"]}, 100, "'NONE' is not in the schema"),
+        ({"target": "D", "strength": 1e-6}, 100, "strength must be above"),
     ],
 )
 def test_refused_before_anything_is_read(settings, size, words):
