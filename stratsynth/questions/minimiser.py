@@ -17,7 +17,7 @@ import numpy as np
 
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge
-from stratsynth.checks import one_of
+from stratsynth.checks import number, one_of
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
 from stratsynth.questions.admission import known
@@ -43,7 +43,8 @@ CURVATURE = {"linear": 1.0, "logistic": 0.25, "softmax": 0.5}
 """Largest first derivative, an L2 norm, and largest second derivative of a row's loss by its logits."""
 TOLERANCE, FINE = 2.0**-8, 2.0**20
 """Largest certified distance from the minimiser, and grid points, in the movement by one row more or fewer."""
-MOST_FEATURES = 2_048
+MOST_FEATURES, MOST_ROWS = 2_048, 10_000_000
+"""Features at most, and rows up to which every table is certified, whatever they hold."""
 ULP = 2.0**-53
 """Largest relative error of one operation on floats."""
 
@@ -76,7 +77,8 @@ class Minimiser(Question):
         one_of("minimiser: link", self.link, tuple(SLOPE), error=MechanismError)
         check_target("minimiser", self.design, self.target, schema, numeric=self.link == "linear")
         check_parts("minimiser", self.by, self.parts, schema)
-        for name in ("clip", "strength", "rho"):
+        number("minimiser: clip", self.clip, least=1e-9, most=1e9, error=MechanismError)  # its square is a float too
+        for name in ("strength", "rho"):
             check_positive(f"minimiser: {name}", getattr(self, name))
         if self.link == "logistic" and schema.size(self.target) != 2:
             raise MechanismError(f"minimiser: logistic needs a target of two levels; {self.target} has not.")
@@ -85,6 +87,13 @@ class Minimiser(Question):
         if not 2**-10 < self.strength / self.clip**2 < 1e30 or self.scale(schema, Neighbours.REPLACE) > WIDEST:
             raise MechanismError(
                 "minimiser: rho is too small, or the strength not above a 1,024th of the squared clip."
+            )
+        logits = schema.size(self.target) if self.link == "softmax" else 1
+        far = math.sqrt(2 * MOST_ROWS * math.log(max(logits, 2)) / self.strength) + self.step
+        if self.rounding(MOST_ROWS, logits, far) > TOLERANCE * SLOPE[self.link] * self.clip / 2:
+            raise MechanismError(
+                f"minimiser: strength {self.strength:.3g} is too small for {self.design.most_features:,} features a "
+                f"row: rounding could hide the minimiser of {MOST_ROWS:,} rows. Take a larger one, or fewer features."
             )
 
     @property
@@ -112,6 +121,15 @@ class Minimiser(Question):
     def scale(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return sigma of the noise in grid units, for `neighbours`, rounded up: sensitivity / sqrt(2 rho)."""
         return self.sensitivity(schema, neighbours) / self.grid / math.sqrt(2 * self.rho) * (1 + 1e-12)
+
+    def rounding(self, rows: float, logits: int, far: float) -> float:
+        """Return a bound of how far floats put the gradient from the true one, an L2 norm, at coefficients `far` off 0.
+
+        Of so many `rows`, and `logits` of a row, whose features are not 0 in at most `most_features`.
+        """
+        terms = ROWS + rows / ROWS + 64 + 8 * logits
+        off = rows * self.clip * (self.design.most_features * self.clip * far + terms)
+        return 2 * ULP * (off + self.strength * terms * far)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Return one `Charge` of rho at `path`, in a tuple."""
@@ -209,6 +227,4 @@ def _gradient(asked: Minimiser, rows: CodedRows, w: Floats) -> tuple[Floats, flo
             slopes[np.arange(len(x)), rows.codes[asked.target][which].astype(np.intp)] -= 1
             slopes = slopes[:, -w.shape[1] :]
         found += x.T @ (slopes * part[:, None])
-    long, terms = float(np.linalg.norm(w)), ROWS + rows.size / ROWS + 64 + 8 * w.shape[1]
-    off = rows.size * asked.clip * (len(w) * asked.clip * long + terms) + asked.strength * terms * long
-    return found, 2 * ULP * off
+    return found, asked.rounding(rows.size, w.shape[1], float(np.linalg.norm(w)))
