@@ -9,7 +9,7 @@ it is the sum, and `strength` is its n lambda: public, and the same whatever the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 FACTOR = 0.5
 """Strength by default: FACTOR x (n L^2 R^2 / (2 rho))^(1/3), by which noise and penalty do about as much harm."""
+MOST_STRENGTH = 1e12
+"""Largest strength."""
 LEAST_PART = 0.05
 """Least weight of a record with `objective = "balanced"`, in weights of one of the smallest group."""
 
@@ -73,9 +75,9 @@ class OutputPerturbation(Mechanism[Regression]):
     count alike; their sizes are counted with noise, for `count_share`."""
     count_share: float = at(0.02, above=0, below=1)
     """Fraction of the budget for noisy sizes of groups, with `balanced`."""
-    strength: float | None = at(None, above=0, most=1e12)
+    strength: float | None = at(None, above=0, most=MOST_STRENGTH)
     """Factor of |w|^2 / 2 beside the sum of losses; the noise is inverse to it. By default by public size, budget and
-    number of features; needed where no size is declared."""
+    number of features; needed where no size is declared. It is refused where it is too small for so many features."""
     clip: float | None = at(None, above=0, most=1e6)
     """Largest L2 norm of a row's features: longer rows are scaled down to it. By default the largest there is."""
     reference: Mapping[str, str] = at({})
@@ -119,7 +121,10 @@ class OutputPerturbation(Mechanism[Regression]):
         if self.model == "logistic":
             link = "logistic" if schema.size(target) == 2 else "softmax"
         clip = largest_norm(design) if self.clip is None else self.clip
-        return Minimiser(design, target, link, clip, self._strength(public, link, clip, rho), rho)
+        asked = Minimiser(design, target, link, clip, self._strength(public, link, clip, rho), rho)
+        while self.strength is None and asked.strength < MOST_STRENGTH and not asked.solvable(schema):
+            asked = replace(asked, strength=2 * asked.strength)
+        return asked
 
     def _strength(self, public: Public, link: Link, clip: float, rho: float) -> float:
         """Return the factor of the penalty for a loss of this link: as set, or by public size, clip and `rho`."""

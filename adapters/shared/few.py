@@ -26,10 +26,11 @@ PAIRS = 0.45
 def only_columns(public: Public, rho: float) -> bool:
     """Return True if a fit for `rho` counts columns alone: a tree's median pair would have more noise than records.
 
-    Without a public size, or with a prior, whose rows tell about pairs, or with fewer than three columns: False.
+    False without an exact public size (a noisy one would let answers decide which questions are asked), with a prior,
+    whose rows tell about pairs, or with fewer than three columns.
     """
     schema, columns = public.schema, len(public.schema.names)
-    if public.size is None or public.prior is not None or columns < 3:
+    if public.size is None or not public.exact or public.prior is not None or columns < 3:
         return False
     sigma = table_sigma(PAIRS * rho / (columns - 1), schema, public.neighbours)
     return NOISE_SIZE * sigma * _median_pair(schema) > public.size

@@ -88,9 +88,7 @@ class Minimiser(Question):
             raise MechanismError(
                 "minimiser: rho is too small, or the strength not above a 1,024th of the squared clip."
             )
-        logits = schema.size(self.target) if self.link == "softmax" else 1
-        far = math.sqrt(2 * MOST_ROWS * math.log(max(logits, 2)) / self.strength) + self.step
-        if self.rounding(MOST_ROWS, logits, far) > TOLERANCE * SLOPE[self.link] * self.clip / 2:
+        if not self.solvable(schema):
             raise MechanismError(
                 f"minimiser: strength {self.strength:.3g} is too small for {self.design.most_features:,} features a "
                 f"row: rounding could hide the minimiser of {MOST_ROWS:,} rows. Take a larger one, or fewer features."
@@ -121,6 +119,13 @@ class Minimiser(Question):
     def scale(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return sigma of the noise in grid units, for `neighbours`, rounded up: sensitivity / sqrt(2 rho)."""
         return self.sensitivity(schema, neighbours) / self.grid / math.sqrt(2 * self.rho) * (1 + 1e-12)
+
+    def solvable(self, schema: Schema) -> bool:
+        """True if rounding leaves half of what is certified to the solver, for any table of up to `MOST_ROWS` rows."""
+        logits = schema.size(self.target) if self.link == "softmax" else 1
+        far = min(math.sqrt(2 * MOST_ROWS * math.log(max(logits, 2)) / self.strength), MOST_ROWS * self.step)
+        far += self.step
+        return self.rounding(MOST_ROWS, logits, far) <= TOLERANCE * SLOPE[self.link] * self.clip / 2
 
     def rounding(self, rows: float, logits: int, far: float) -> float:
         """Return a bound of how far floats put the gradient from the true one, an L2 norm, at coefficients `far` off 0.

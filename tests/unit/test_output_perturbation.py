@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 import stratsynth as ss
 from helpers.regressing import SCHEMA, people
 from helpers.small import even
-from stratsynth import Budget, Stratified, fit, open_table, plan, verify
+from stratsynth import Budget, Numeric, Schema, Stratified, fit, open_table, plan, verify
 from stratsynth.adapters import OutputPerturbation
 from stratsynth.adapters.output_perturbation import FACTOR, LEAST_PART, balanced
 from stratsynth.adapters.sklearn import OutputPerturbationClassifier
@@ -53,6 +53,14 @@ def test_the_default_strength_follows_from_public_numbers():
     assert asked.strength == pytest.approx(FACTOR * (8000 * 3**2 / (2 * rho)) ** (1 / 3), rel=1e-5)
     softmax = OutputPerturbation(target="C", features=["X", "Z"]).question(Public(SCHEMA, 8000), rho)
     assert softmax.strength == pytest.approx(asked.strength * 2 ** (1 / 3), rel=1e-5)
+
+
+def test_the_default_strength_is_one_that_is_accepted_however_many_features_there_are():
+    names = [f"N{i}" for i in range(600)]
+    schema = Schema({**{n: Numeric(lower=0, upper=1, bins=2) for n in names}, "D": SCHEMA.column("D")})
+    asked = OutputPerturbation(target="D", features=names).question(Public(schema, 100), 0.5)
+    asked.check(schema)
+    assert asked.strength > 2 * FACTOR * (100 * 601**2) ** (1 / 3)
 
 
 def test_groups_that_are_balanced_count_alike():
