@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stratsynth.adapters.fixed import Fixed
     from stratsynth.adapters.gem import GEM
     from stratsynth.adapters.independent import Independent
+    from stratsynth.adapters.linked.mechanism import Linked
     from stratsynth.adapters.means import ClippedMean, CoinPress
     from stratsynth.adapters.mst import MST
     from stratsynth.adapters.output_perturbation import OutputPerturbation
@@ -36,6 +37,7 @@ _HOME = {
     "Fixed": "fixed",
     "GroupRegression": "predictors",
     "Independent": "independent",
+    "Linked": "linked.mechanism",
     "OutputPerturbation": "output_perturbation",
     "Pooled": "pooled",
     "Reductions": "reductions",
@@ -54,6 +56,7 @@ __all__ = [
     "Fixed",
     "GroupRegression",
     "Independent",
+    "Linked",
     "OutputPerturbation",
     "Pooled",
     "Reductions",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.learning.propensity import principal_components, propensity
     from stratsynth.evaluation.learning.rates import prediction_rates
     from stratsynth.evaluation.learning.tasks import Task
+    from stratsynth.evaluation.linked.errors import linked_errors, linked_means
+    from stratsynth.evaluation.linked.rows import LinkedColumns
+    from stratsynth.evaluation.linked.structures import Household, broken_rules, household_shares
     from stratsynth.evaluation.scores.associations import correlations
     from stratsynth.evaluation.scores.baseline import Baseline, baseline_errors, baselines
     from stratsynth.evaluation.scores.consistency import inconsistencies, levels_lost
@@ -44,6 +47,9 @@ _NAMES = {
     "learning.propensity": ("principal_components", "propensity"),
     "learning.rates": ("prediction_rates",),
     "learning.tasks": ("Task",),
+    "linked.errors": ("linked_errors", "linked_means"),
+    "linked.rows": ("LinkedColumns",),
+    "linked.structures": ("Household", "broken_rules", "household_shares"),
     "scores.associations": ("correlations",),
     "scores.baseline": ("Baseline", "baseline_errors", "baselines"),
     "scores.consistency": ("inconsistencies", "levels_lost"),
@@ -61,20 +67,26 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "Baseline",
     "Evaluation",
+    "Household",
+    "LinkedColumns",
     "PredictionScores",
     "Task",
     "baseline_errors",
     "baselines",
+    "broken_rules",
     "clique_errors",
     "compare",
     "correlations",
     "downstream",
     "evaluate",
     "evaluate_predictions",
+    "household_shares",
     "inconsistencies",
     "interval_coverage",
     "k_marginal_score",
     "levels_lost",
+    "linked_errors",
+    "linked_means",
     "matches",
     "mean_disparity",
     "number_errors",

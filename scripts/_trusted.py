@@ -19,6 +19,7 @@ PATHS = {
     "sums": "clipped sums",
     "samples": "steps on Poisson samples",
     "engines": "frames, databases, Spark, rows kept on disk; accounts without a file",
+    "linked": "two linked tables, such as households and persons",
 }
 """Each path comes on top of those before it; `loaded` is none."""
 ROW = re.compile(r"^\| (\w+) \| (\w*) ?\| (.+?) \| (.+?) \|$", flags=re.MULTILINE)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stratsynth.accounting.public_budget import PublicBudget
     from stratsynth.certificate import Certificate
     from stratsynth.data.duckdb_source import database
+    from stratsynth.data.open_linked import open_tables
     from stratsynth.data.table import open_table
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from stratsynth.release.controls import Benchmark, ControlTable
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, Unit
+    from stratsynth.schema.linked import ChildCount, ChildSum, LinkedSchema
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified, Weighted
     from stratsynth.synthesizing import synthesize
@@ -56,8 +58,11 @@ _HOME = {
     "Budget": "accounting.budget",
     "Categorical": "schema",
     "Certificate": "certificate",
+    "ChildCount": "schema.linked",
+    "ChildSum": "schema.linked",
     "ControlTable": "release.controls",
     "Groups": "strata.groups",
+    "LinkedSchema": "schema.linked",
     "Neighbours": "accounting.budget",
     "Nested": "schema",
     "Numeric": "schema",
@@ -78,6 +83,7 @@ _HOME = {
     "database": "data.duckdb_source",
     "fit": "fitting",
     "open_table": "data.table",
+    "open_tables": "data.open_linked",
     "plan": "planning",
     "synthesize": "synthesizing",
     "verify": "verifying",
@@ -89,8 +95,11 @@ __all__ = [
     "Budget",
     "Categorical",
     "Certificate",
+    "ChildCount",
+    "ChildSum",
     "ControlTable",
     "Groups",
+    "LinkedSchema",
     "Neighbours",
     "Nested",
     "Numeric",
@@ -112,6 +121,7 @@ __all__ = [
     "database",
     "fit",
     "open_table",
+    "open_tables",
     "plan",
     "synthesize",
     "verify",

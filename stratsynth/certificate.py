@@ -49,6 +49,23 @@ class UnitStated(CertificatePart, frozen=True):
 
     column: Annotated[str, described("The column that names the unit of a row.")]
     max_rows: Annotated[int, Meta(ge=1, description="The most rows of one unit that are used.")]
+    tables: Annotated[
+        tuple[str, str] | None,
+        described("Of linked tables, the parent's name and the child's: all child rows of a parent weigh as one row."),
+    ] = None
+
+
+class DrawnStated(CertificatePart, frozen=True):
+    """Figures of the drawing of two linked tables: rows that were drawn without some of what is known."""
+
+    parents: Annotated[int, described("Parents that were drawn.")]
+    rows: Annotated[int, described("Child rows that were drawn.")]
+    backed_off: Annotated[
+        dict[str, int],
+        described("Child rows that known columns leave no cell, by the last one given up."),
+    ]
+    relaxed: Annotated[int, described("Child rows that what is left of the sum leaves no value.")]
+    other_bands: Annotated[int, described("Parents whose sum is in another bin than their model drew.")]
 
 
 class RowWeightStated(CertificatePart, frozen=True):
@@ -509,6 +526,7 @@ class Certificate(CertificatePart, frozen=True, kw_only=True):
     )
     agreement: AgreementStated | None = None
     benchmark: Annotated[BenchmarkStated | None, described("Absent where rows follow the fitted model.")] = None
+    drawn: Annotated[DrawnStated | None, described("Drawing of two linked tables; absent of one table.")] = None
     inside: Annotated[tuple[InsideStated, ...], described("Laws of numbers within bins; a tail is a model.")] = ()
     gaps: Annotated[tuple[GapStated, ...], described("Absent where no gap of decisions was wanted.")] = ()
     notices: tuple[Notice, ...] = ()

@@ -1,4 +1,4 @@
-"""Checks of recipes' and commands' inputs beside numbers: keys, lines of text, citations, new files."""
+"""Checks of what users write beside numbers: keys, lines of text, citations, new files, ledgers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratsynth.checks import is_list, is_whole
+from stratsynth.checks import flag, is_list, is_whole
 from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
 
 TEMPLATE = re.compile(
@@ -75,3 +75,12 @@ def check_citation(what: str, text: str, *, error: type[StratsynthError] = Usage
             "published what, of which year, as in 'U.S. Census Bureau, 2020 Census, table P9'."
         )
     return text.strip()
+
+
+def check_ledger(ledger: object, cap: float | None, account: str | None, *, public: bool) -> None:
+    """Refuse a ledger or its cap of public data, and the name of an account without a ledger."""
+    flag("public", public)
+    if account is not None and ledger is None:
+        raise UsageError(f"account {account!r} needs a ledger, the file that keeps it.")
+    if public and (ledger is not None or cap is not None):
+        raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")

@@ -8,6 +8,7 @@ reduced     a fit relative to a base model, on the measured columns alone
 moved       marginals of a base multiplied by one table's term
 marginals   of any columns, many at once
 model       the fitted model: marginals, sampling, storage
+completing  the other columns of rows of which some are known, each row's own; `beliefs` has the sums and products
 """
 
 from stratsynth.adapters.engine.model import Graphical

@@ -101,6 +101,7 @@ class Forest:
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
     def _index(self) -> list[_Level]:
+        """Return the edges' cells by depth, from the children of roots on, for messages that run together."""
         edges: dict[int, list[tuple[int, int]]] = {}
         for number, tree in enumerate(self.trees):
             depth = [0] * len(tree.cliques)
@@ -111,6 +112,7 @@ class Forest:
         return [self._level(edges[depth]) for depth in sorted(edges)]
 
     def _level(self, edges: Sequence[tuple[int, int]]) -> _Level:
+        """Return one depth's edges, pairs (tree, clique): places of their cells below and above, by separator cell."""
         below: list[tuple[Indices, Indices]] = []
         above: list[tuple[Indices, Indices]] = []
         sepcells = 0

@@ -80,6 +80,7 @@ class Objectives:
         return np.where(self._out, NEVER, self._fixed + self._maps.spread(terms))
 
     def _sum(self, values: Floats) -> Floats:
+        """Return an array, one a model: the sum of the `values` of its terms."""
         if self._forest.alone:
             return np.array([values.sum()])
         if self._turned is not None:

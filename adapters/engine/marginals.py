@@ -109,7 +109,7 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x rows at `ports`."""
+        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x matrices' rows."""
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
         # the last axis collects the matrices' columns
@@ -216,6 +216,7 @@ class _Routes:
         """Connected part of each column; parts are joined by empty separators."""
 
     def _parts(self) -> list[int]:
+        """Return, by column number, the number of the connected part of the tree that it is in."""
         part, found = list(range(len(self.tree.cliques))), [0] * len(self.tree.sizes)
         for i, (parent, separator) in enumerate(zip(self.tree.parents, self.tree.separators, strict=True)):
             if separator:  # parents come before their children

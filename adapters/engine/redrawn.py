@@ -61,7 +61,7 @@ def redrawn_mixed(
     """Return `times` mixtures refitted to `rows` x everybody's tables of the columns in `tables`, redrawn by `rng`.
 
     One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
-    all groups. Refuses merged strata.
+    all groups. Unsupported for merged strata.
     """
     schema, strata = mixture.schema, tuple(mixture.parts)
     if any(stratum.is_merge for stratum in strata):
@@ -93,6 +93,7 @@ def redrawn_mixed(
 
 
 def _parts(mixture: Mixture) -> list[Graphical]:
+    """Return a list of the mixture's parts that are graphical models."""
     return [part for part in mixture.parts.values() if isinstance(part, Graphical)]
 
 

@@ -33,12 +33,13 @@ def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
     """Return each problem's solution by mbi's mirror descent, one problem after another.
 
     The number of steps is rounded up to mbi's blocks of 50. A single step, as rehearsals and starts want it, is our own
-    engine's: nothing is compiled for it. A model above `MOST_CELLS` cells is refused.
+    engine's: nothing is compiled for it. Unsupported for a model above `MOST_CELLS` cells.
     """
     return [_solve(problem) if problem.iterations > 1 else solve([problem])[0] for problem in problems]
 
 
 def _solve(problem: Problem) -> Solution:
+    """Return the solution of one problem by mbi's mirror descent; Unsupported above `MOST_CELLS` cells."""
     tree, number = problem.tree(), total(problem)
     check_size(tree, MOST_CELLS)
     forest = laid_out([tree])
@@ -109,7 +110,7 @@ def _descended(
 
 
 def _misfit(problem: Problem, forest: Forest, cells: Floats) -> float:
-    """Return half the sum of squared differences of counts in `cells` of a tree from its problem's tables, by sigma."""
+    """Return half the sum of squares, by sigma, of counts in `cells` of a forest less its problem's tables."""
     fitted = forest.maps([(0, table.clique) for table in problem.tables]).gather(cells)
     ends = np.cumsum([table.values.size for table in problem.tables])
     return sum(

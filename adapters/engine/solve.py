@@ -122,7 +122,7 @@ def _hasty(problem: Problem) -> Problem:
 def solve(problems: Sequence[Problem]) -> list[Solution]:
     """Return each problem's solution; those with a base are solved on their measured columns alone where that pays.
 
-    A model above `MOST_CELLS` cells is refused.
+    Unsupported for a model above `MOST_CELLS` cells.
     """
     moving = {i: problem for i, problem in enumerate(problems) if problem.base is not None}
     fewer = {i: less for i, problem in moving.items() if (less := reduced(problem)) is not None}

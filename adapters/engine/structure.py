@@ -111,6 +111,7 @@ class _Growing:
         return self._known[ends]
 
     def _joins(self, ends: int) -> bool:
+        """True if the model, after all columns of the bit set `ends` are joined, has at most `most` cells."""
         joined = list(self._around)
         for i in _members(ends):
             joined[i] |= ends
@@ -151,10 +152,10 @@ def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique
 
 
 def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[bool, int, int]]) -> Iterator[int]:
-    """Yield maximal cliques (bit sets) of a min-size elimination: always the column of the least neighbourhood.
+    """Yield maximal cliques (bit sets) of a min-size elimination: the column of the least neighbourhood in turn.
 
-    A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
-    Overwrites `around` and `cost`.
+    Sizes of cliques are `products`. A column whose neighbours are joined already goes first: that adds no edge, so a
+    tree stays a tree of pairs. Overwrites `around` (columns to their neighbours) and `cost`.
     """
     found: list[int] = []
     while cost:

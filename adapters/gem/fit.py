@@ -112,7 +112,7 @@ def _train(problem: Training) -> Reals:
 
 
 def _numbers(problem: Training) -> float:
-    """Return the work of one training step, a number for sharing it out: parameters plus cells of the tables."""
+    """Return the work of one training step of `problem`, for sharing it out: parameters plus cells of its tables."""
     return problem.point.size + sum(table.values.size for table in problem.tables)
 
 

@@ -56,7 +56,7 @@ class LogitBlocks:
         return odds
 
     def softmax_back(self, odds: Reals, slope: Reals) -> Reals:
-        """Return the gradient by logit from probabilities `odds` and the gradient by these, all of one shape."""
+        """Return the gradient by logit from probabilities `odds` and their gradient `slope`, arrays of one shape."""
         if not self.rows:
             return slope
         # Jacobian of the softmax: p_i (g_i - sum_j p_j g_j) within each column
@@ -74,7 +74,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """Return each clique's array of cell probabilities, from `odds` (levels x components) and components' weights."""
+    """Return each clique's array of cell probabilities, from `odds` (levels by `layout` x components), weights."""
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []
     for clique in cliques:

@@ -78,7 +78,7 @@ class MixtureLearner(Learner[ProductMixture]):
         return [table / self.total for table in self.expected(cliques)]
 
     def stratum(self, public: Public, prior: float) -> Program[MixtureLearner]:
-        """Return a stratum's learner that starts at these parameters, trained for less; `prior` is not used."""
+        """Return a stratum's learner, by its public facts, that starts at these parameters; `prior` is not used."""
         model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
@@ -99,7 +99,7 @@ class MixtureLearner(Learner[ProductMixture]):
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return flat start parameters with probabilities near those of the columns' noisy tables `ones`.
+    """Return flat start parameters of `source`, by `rng`, with probabilities near those of the noisy tables `ones`.
 
     A count below half a sigma is taken as that.
     """

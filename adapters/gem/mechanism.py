@@ -107,7 +107,10 @@ class GEM(Poolable[ProductMixture]):
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse unknown columns, too large workloads, tables, models."""
+        """Return the whole budget as a zCDP allotment; refuse (Unsupported) what public facts say cannot be done.
+
+        These are unknown columns, and workloads, tables and models that are too large.
+        """
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
         check_candidates("gem", self.candidate_weights(public), schema, "fewer bins, or")
@@ -125,7 +128,10 @@ class GEM(Poolable[ProductMixture]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Measure all columns, then choose, measure and train in rounds; return the last fit's learner."""
+        """Program that spends `allot`: measures all columns, then chooses, measures and trains in rounds.
+
+        Returns the learner of the last fit. Public facts say how many rounds; `rng` makes the generator's start.
+        """
         schema, rho = public.schema, Fraction(allot.rho)
         first = allot.rho * FIRST if self._rounds(public, allot.rho, public.size) else allot.rho
         ones = (yield from counts(public.asked, rho=first)) if public.asked else ()
@@ -166,7 +172,7 @@ class GEM(Poolable[ProductMixture]):
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Ask the questions of an ordinary fit, without training and with random choices, for a plan."""
+        """Program that asks a fit's questions for `allot` on public facts, choices by `rng`; nothing is trained."""
         schema, every = public.schema, self.candidate_weights(public)
         rounds = self._rounds(public, allot.rho, public.size)
         first = allot.rho * FIRST if rounds else allot.rho
@@ -181,7 +187,10 @@ class GEM(Poolable[ProductMixture]):
                 del scores[chosen]
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of the workload's parts that a stratum may choose; of a small one single columns."""
+        """Return clique -> weight of the parts of the workload that a stratum may choose, by public facts and `rho`.
+
+        A small stratum has single columns alone.
+        """
         every = self.candidate_weights(public, fewest=1)
         small = self._small(public, rho, public.size or 0)
         return {clique: weight for clique, weight in every.items() if len(clique) == 1} if small else every
@@ -191,7 +200,7 @@ class GEM(Poolable[ProductMixture]):
         return self.rounds or usual
 
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return an untrained generator that starts at the columns' noisy tables `ones`."""
+        """Return an untrained generator, by `rng`, over a schema, of `total` records, started at tables `ones`."""
         source = self._source(schema, rng)
         return MixtureLearner(
             schema=schema,
@@ -203,7 +212,7 @@ class GEM(Poolable[ProductMixture]):
         )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return a learner whose model is of the columns' tables alone; its generator starts there for later strata."""
+        """Return a learner of the schema's model by tables `ones`, `total` records; its generator begins by `rng`."""
         model = ProductMixture.independent(schema, ones, total)
         # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]
@@ -232,11 +241,11 @@ class GEM(Poolable[ProductMixture]):
         }
 
     def _fits(self, known: Known) -> bool:
-        """Return True if a public table is small enough for the components to be trained on."""
+        """Return True if the public table `known` is small enough for the components to be trained on."""
         return bool(self.components * known.shares.size <= MOST_JOINT * max(known.shares.shape))
 
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:
-        """Return the number of rounds by `people`, the public or noisy size; 0 if too few for more than columns.
+        """Return the number of rounds by `rho` and `people`, the public or noisy size; 0 if that is too small.
 
         It grows as the root of people / sigma, where sigma is the noise of one table at the full budget: 35 for 12
         columns, 7 thousand people and epsilon 1. An undeclared size counts as large.
@@ -250,7 +259,7 @@ class GEM(Poolable[ProductMixture]):
         return min(most, candidates) if self.measure == "marginals" else most
 
     def _small(self, public: Public, rho: float, people: float | None) -> bool:
-        """Return True if `people` over the noise of one table at all of `rho` is below `least`; False for None."""
+        """True if `people` over the noise of a table for `rho`, by public facts, is below `least`; False for None."""
         return _reach(public, rho, people) < self.least
 
     def _source(self, schema: Schema, rng: Generator) -> Parametrisation:
@@ -264,7 +273,7 @@ class GEM(Poolable[ProductMixture]):
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
     def _measured(self, table: NoisyTable, guess: Reals) -> MeasuredTable:
-        """Return the table to be fitted: all its cells, or (`cells`) the one farthest from `guess`, expected counts."""
+        """Return the table to be fitted: in all cells, or (by `measure`) in the one farthest from `guess`, counts."""
         if self.measure == "marginals":
             return MeasuredTable.of(table)
         counted = np.zeros(table.values.shape, dtype=bool)
@@ -273,7 +282,7 @@ class GEM(Poolable[ProductMixture]):
 
 
 def _reach(public: Public, rho: float, people: float | None) -> float:
-    """Return `people` over the noise scale of one table that costs all of `rho`; infinite if `people` is None."""
+    """Return `people` over the noise scale of a table that costs all of `rho`, by public facts; infinite if None."""
     return math.inf if people is None else people / table_sigma(rho, public.schema, public.neighbours)
 
 

@@ -40,7 +40,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a mixture of equal weights for `total` records, from probabilities `odds` (levels x components)."""
+        """Return a mixture for `total` records, of equal weights, by `odds` (`layout`'s levels x components)."""
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)
@@ -50,7 +50,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
-        """Return a mixture of one component by the noisy tables `ones` of columns, for strata that know no more.
+        """Return a mixture of one component for `total` records by the noisy tables `ones` of the schema's columns.
 
         A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
         that a small stratum is not drawn from the levels that noise favours.
@@ -111,11 +111,11 @@ class ProductMixture(TableModel):
         return weights
 
     def mass(self, where: Where) -> float:
-        """Return the probability of a condition, column -> level numbers allowed; 1 for none."""
+        """Return the probability, 0 to 1, of the condition `where`, column -> level numbers allowed; 1 for none."""
         return min(1.0, float(self._weighed(where).sum())) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, by randomised rounding given `where`; refuse a condition of mass 0."""
+        """Return `n` rows drawn by `rng`, codes by column, that meet `where`; MechanismError if that has mass 0."""
         condition = where or {}
         weights = self._weighed(condition)
         if n and not weights.sum() > 0:
@@ -140,7 +140,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ProductMixture:
-        """Return the model of a stored state; refuse arrays that are no distributions, and an unsound total."""
+        """Return the model over the schema of a stored state; ReleaseError for arrays or a total that are unsound."""
         weights = np.asarray(state.arrays["weights"])
         if not _distributions(weights[None, :], (1, weights.size)):
             raise ReleaseError("model: the stored weights are damaged.")

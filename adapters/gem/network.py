@@ -30,13 +30,13 @@ class Parametrisation(Protocol):
         """Layout of the probabilities' rows: columns and their numbers of levels."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return start parameters, a flat array, with which each component's logits are near `logits`, one a level."""
+        """Return start parameters, a flat array, by `rng`, with which each component's logits are near `logits`."""
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return the probabilities, levels x components, and the values that `backward` needs."""
+        """Return the probabilities at `point`, levels x components, and the values that `backward` needs."""
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter, flat, from `forward`'s second result `tape` and that by probability."""
+        """Return the gradient by parameter at `point`, flat, from `slope` by probability and `forward`'s `tape`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +49,17 @@ class LogitTable:
     """Standard deviation of the start logits: equal components would stay equal."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return start logits, flat: `logits`, one a level, plus each component's own normal noise."""
+        """Return start logits, flat: `logits`, one a level, plus each component's own normal noise by `rng`."""
         noise = rng.standard_normal((self.layout.rows, self.components))
         return (logits[:, None] + self.spread * noise).ravel()
 
     def forward(self, point: Reals) -> tuple[Reals, Reals]:
-        """Return the probabilities, levels x components, twice: they are also what `backward` needs."""
+        """Return the probabilities at `point`, levels x components, twice: they are also what `backward` needs."""
         odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
         return odds, odds
 
     def backward(self, point: Reals, tape: Reals, slope: Reals) -> Reals:
-        """Return the gradient by logit, flat, from the probabilities `tape` and the gradient `slope` by these."""
+        """Return the gradient by logit, flat, from probabilities `tape` and `slope` by these; `point` is not used."""
         return self.layout.softmax_back(tape, slope).ravel()
 
 
@@ -96,7 +96,7 @@ class ResidualNetwork:
         ]
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return flat start parameters: He-normal weights of the ReLU blocks, a last layer with shift `logits`."""
+        """Return flat start parameters by `rng`: He-normal weights of ReLU blocks, a last layer with shift `logits`."""
         point = np.empty(self._ends[-1])
         *blocks, last, shift = self.parts(point)
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -107,7 +107,7 @@ class ResidualNetwork:
         return point
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return the probabilities, levels x components, and the activations that `backward` needs."""
+        """Return the probabilities at `point`, levels x components, and the activations that `backward` needs."""
         *blocks, last, shift = self.parts(point)
         flow, tape = self.noise.astype(point.dtype, copy=False), []
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -123,7 +123,7 @@ class ResidualNetwork:
         return odds, (tape, flow, odds)
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter, flat: the chain rule, from the last layer to the first."""
+        """Return the gradient by parameter at `point`, flat, from `slope` by probability and the activations `tape`."""
         found = np.empty_like(point)
         *blocks, last, _ = self.parts(point)
         *slopes, last_slope, shift_slope = self.parts(found)

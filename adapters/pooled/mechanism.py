@@ -93,7 +93,7 @@ class Pooled(Groupwise[Any]):
 
     @property
     def inner(self) -> Poolable[Any]:
-        """The base mechanism, typed as a `Poolable`."""
+        """Mechanism of the base, typed as a `Poolable`: it is fitted to everybody, then to strata."""
         return cast("Poolable[Any]", self.base)  # __post_init__ made it one
 
     @property
@@ -124,7 +124,7 @@ class Pooled(Groupwise[Any]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment (rho per row), by public facts.
 
-        What the base, its unpooled fit or the strata refuse is refused, and so are a base not priced in zCDP, and
+        Refused is what the base, its unpooled fit or the strata refuse; Unsupported are a base not priced in zCDP, and
         merged levels that the base cannot tell apart unless all or none of the budget goes to the pooled fit.
         """
         asked = [self.inner.price(self._everybody(public), budget)] if self.share != 0 else []
@@ -142,7 +142,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program for `allot` that fits everybody, then strata in lock-step; returns their mixture; share 0, 1: one."""
+        """Program for `allot` on public facts by `rng`: fits everybody, then strata, by `share`; returns a mixture."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
@@ -156,7 +156,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """Program that asks an ordinary fit's questions for `allot`, without fits; returns the plain fit's model."""
+        """Program that asks a fit's questions for `allot`, by public facts and `rng`; returns plain models or None."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)
@@ -174,7 +174,7 @@ class Pooled(Groupwise[Any]):
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
-        """Return two parts of the allotment, by public facts: everybody's model's and the strata's, at most all."""
+        """Return two Allotments by public facts, parts of `allot`: for everybody's model, and for the strata."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 

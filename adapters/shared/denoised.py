@@ -45,7 +45,7 @@ def is_noisy(table: NoisyTable | MeasuredTable, total: float) -> bool:
 
 
 def posterior(noisy: NDArray[np.int64] | Floats, sigma: float) -> Floats:
-    """Return the posterior means, at least 0, of the counts in a flat array with noise of standard deviation `sigma`.
+    """Return the posterior means, at least 0, of the counts in a flat array `noisy`, noise of deviation `sigma`.
 
     With sigma 0 the counts themselves, negative ones as 0.
     """
@@ -74,7 +74,8 @@ def projected(values: NDArray[np.int64] | Floats, total: float) -> Floats:
     """
     falling = np.sort(np.asarray(values, np.float64))[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
-    return np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
+    nearest: Floats = np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
+    return nearest
 
 
 def denoised(table: NoisyTable | MeasuredTable, total: float) -> Floats:

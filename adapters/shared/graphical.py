@@ -87,6 +87,7 @@ class GraphicalLearner(Learner[Graphical]):
         yield from self._fit(self.iterations if last else ROUND_STEPS)
 
     def _fit(self, steps: int) -> Program[None]:
+        """Program that fits this learner's tables in at most so many steps, and keeps the solution."""
         problem = Problem(
             self._sizes,
             tuple(self.taken_in(last=steps > ROUND_STEPS)),

@@ -115,7 +115,7 @@ class Poolable(Mechanism[M]):
 
     @abstractmethod
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[M]]:
-        """Return a program on public facts, spending `allot`, that ends with the learner that strata need to go on."""
+        """Return a program on public facts, spending `allot` by `rng`, that ends with the learner strata start from."""
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
@@ -126,7 +126,7 @@ class Poolable(Mechanism[M]):
         return usual
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
-        """Program on public facts, spending `allot`, that runs the one of `learned`; returns its learner's model."""
+        """Program on public facts that runs that of `learned` for `allot` by `rng`; returns the learner's model."""
         return (yield from self.learned(public, allot, rng)).model
 
     @once

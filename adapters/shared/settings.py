@@ -30,7 +30,7 @@ def check_target(settings: Any, groups: Sequence[str]) -> None:
 
 
 def check_interactions(settings: Any) -> None:
-    """Refuse `interactions` that are no list of pairs of texts; replace them by tuples in `settings`."""
+    """Raise UsageError for `interactions` that are no list of pairs of texts; make them tuples in `settings`."""
     pairs = settings.interactions
     if not is_list(pairs) or not all(is_texts(pair) and len(pair) == 2 for pair in pairs):
         raise UsageError(f'{settings.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
@@ -38,7 +38,7 @@ def check_interactions(settings: Any) -> None:
 
 
 def check_sizes(settings: Any) -> None:
-    """Refuse settings with public sizes and no citation of their publication, or a citation without sizes."""
+    """Raise UsageError for settings with public sizes and no citation of them, or a citation without sizes."""
     if not isinstance(settings.sizes_citation, str) or bool(settings.sizes) != bool(settings.sizes_citation):
         raise UsageError(f"{settings.name}: public sizes go with sizes_citation, which says where they were published.")
 
@@ -53,7 +53,7 @@ def check_columns(who: str, names: Iterable[str], public: Public) -> None:
 def target_of(
     who: str, named: str, taken: Collection[str], public: Public, fits: Callable[[Column], bool], what: str
 ) -> str:
-    """Return the name of the target: as set, or the last column that fits and is not taken; refuse unfit ones.
+    """Return the name of the target: as set, or the last column that fits and is not taken; or Unsupported.
 
     Args:
         who: The mechanism, for messages.
@@ -92,8 +92,8 @@ def design_of(
 ) -> Coded:
     """Return the design of the named features, or of all public columns but target and groups; errors name `who`.
 
-    A column of one level, and one that strata define, does not vary and is left out. Reference levels and interactions
-    of other columns are refused.
+    A column of one level, and one that strata define, does not vary and is left out. UsageError for reference levels
+    and interactions of other columns.
     """
     schema = public.schema
     wanted = named or [name for name in schema.names if name not in groups]
@@ -116,7 +116,8 @@ def design_of(
 def sampled(settings: Any, public: Public, *, by_default: bool) -> tuple[str, float, Coded, float | None]:
     """Return a fit's target, sampling rate, design, and records times a row's weight (None if no size is declared).
 
-    Where neither rate nor batch is set, samples are taken if `by_default`, else all records.
+    Where neither rate nor batch is set in `settings`, samples are taken if `by_default`, else all records, by `public`
+    facts.
     """
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
@@ -142,7 +143,8 @@ def two_levels(column: Column) -> bool:
 def sampling_of(who: str, sampling: float | None, batch: float | None, public: Public) -> float:
     """Return a row's probability to be in a step's sample: `sampling`, or that of `batch` rows by public size.
 
-    With neither it is 1; without a size `UNDECLARED`. Refused (Unsupported) are strata that set `batch` alone.
+    With neither it is 1; without a size `UNDECLARED`. Unsupported, said by the mechanism `who`, for strata that set
+    `batch` alone.
     """
     if sampling is not None or batch is None:
         return 1.0 if sampling is None else sampling

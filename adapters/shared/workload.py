@@ -84,7 +84,7 @@ class Workload:
         return self._small[key]
 
     def among(self, columns: Sequence[str]) -> dict[Clique, float]:
-        """Return clique -> weight of the marginals cut to `columns`; refuse a k-way text of too many marginals."""
+        """Return clique -> weight of the marginals cut to `columns`; Unsupported for a k-way text of too many."""
         if isinstance(self.marginals, str):
             ways = min(_ways(self.marginals), len(columns))
             if math.comb(len(columns), ways) > MOST_MARGINALS:
@@ -136,6 +136,7 @@ def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedi
 
 
 def _ways(text: str) -> int:
+    """Return k of a text "all k-way"; UsageError for another text."""
     match = re.fullmatch(rf"all ([1-{WIDEST}])-way", text)
     if match is None:
         raise UsageError(

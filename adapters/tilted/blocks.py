@@ -111,6 +111,7 @@ def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> TableBlocks:
 
 
 def _made(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> TableBlocks:
+    """Return the plan of `laid_out`, cached: joint tables of at most `most` cells that cover `cliques` of `columns`."""
     from scipy.sparse import csr_matrix
 
     sizes = dict(columns)

@@ -82,6 +82,7 @@ def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
 
 
 def _tilt(problem: Tilt) -> Tilted:
+    """Return the solution of one problem: its rows' new weights, and the dual unknowns."""
     from scipy.optimize import minimize
     from scipy.sparse import csr_matrix
 
@@ -148,6 +149,7 @@ def _rows_in(problem: Tilt, layout: TableBlocks) -> Any:
 
 
 def _counted(aim: Aim) -> NDArray[np.bool_]:
+    """Return a flat mask of the cells of a table, `aim`, that count: all without a mask of its own."""
     return np.ones(aim.values.size, dtype=bool) if aim.counted is None else aim.counted.ravel()
 
 

@@ -85,7 +85,7 @@ class TiltedRows(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` rows, codes by column, that meet `where`, rounded at random by `rng`.
 
-        The condition maps columns to level numbers, None is none; one of probability 0 is refused.
+        The condition maps columns to level numbers, None is none; MechanismError for one of probability 0.
         """
         weights = self._met(where or {})
         if n and not weights.sum() > 0:

@@ -35,6 +35,7 @@ class NotPrivate(PrivateAnswers):
         self._breakage = breakage
 
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
+        """Return the answers to the questions `asked`, each replaced by what the breakage makes of it."""
         broken = {id(a): a for a in asked}  # an audit asks one question thousands of times
         broken = {key: replace(a, question=self._breakage(a.question)) for key, a in broken.items()}
         return super()._answer([broken[id(a)] for a in asked])

@@ -49,8 +49,8 @@ SMALL = Schema(
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
     """Log-probability of each candidate of a choice, an array, by exp(epsilon score / (2 D)), on exact reads.
 
-    The scores are the driver's exact integers, of sensitivity D for this notion of neighbour; epsilon is the
-    question's.
+    The scores are the driver's exact integers under the schema, of sensitivity D for this notion of neighbour; epsilon
+    is the question's.
     """
     scores, reach = question.judge.units(question.scores, exact, Setting(schema, neighbours), {})
     # subtracting the best score keeps exp in range

@@ -35,7 +35,7 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
 
     Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: sqrt(2 rho) of everything, and the mu of the
     Gaussian part by the score that leaves choices out. Pure: epsilon at delta 0. Sampled: the epsilon of the privacy
-    loss distribution at several deltas.
+    loss distribution at several deltas. Unsupported for another currency.
     """
     currency = charges[0].currency
     spent = float(Spending(budget.neighbours, charges).spent())
@@ -56,6 +56,7 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
 
 
 def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[Point, ...]:
+    """Points of steps on Poisson samples, of noise and rate in `details`: epsilon, one a delta and way of scoring."""
     from stratsynth.accounting.sampled import epsilon_sampled
 
     epsilons = {

@@ -55,8 +55,8 @@ def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDA
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> AuditErrors:
     """Return AuditErrors, the counts of errors of the test `score >= threshold`, and the number of runs a table.
 
-    `scores0` are the runs' scores on the first table, `scores1` on its neighbour; samples of different sizes are
-    refused.
+    `scores0` are the runs' scores on the first table, `scores1` on its neighbour; ValueError for samples of different
+    sizes.
     """
     if scores0.shape != scores1.shape:
         raise ValueError("both tables need the same number of runs")

@@ -37,7 +37,7 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
 
     `here` and `there` are exact reads of a table and of its neighbour; None if both are equal. Sums over Poisson
     samples need a first table without rows: then the sum is noise, or with probability `rate` noise around the one
-    record's vector.
+    record's vector. Unsupported for other questions.
     """
     question = asked.question
     if isinstance(question, Choose):

@@ -126,9 +126,9 @@ def _experiment(name: str, pair: NeighbouringTables, runs: int, *, everything: b
 
 
 def _converted(found: Audit, budget: Budget) -> str:
-    """Sentence part: an audit's claim and lower bound as epsilon at the budget's delta; "" unless in mu or root of rho.
+    """Sentence part: the audit's claim and lower bound as epsilon at the budget's delta, by the conversion of rho.
 
-    The text is empty if the audit's unit is neither mu nor the root of rho.
+    The text is empty if the unit of the audit `found` is neither mu nor the root of 2 rho.
     """
     if found.unit not in ("mu", "sqrt(2 rho)"):
         return ""

@@ -85,7 +85,7 @@ class NeighbouringTables:
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
         """Pair of frame `base`, on which `first` was recorded in a world and budget, and the neighbour told apart best.
 
-        There are `number` candidates; refused if no exact answer differs on any of them.
+        There are `number` candidates; Unsupported if no exact answer differs on any of them.
         """
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]
@@ -113,7 +113,7 @@ class NeighbouringTables:
 
     @property
     def currency(self) -> Currency:
-        """Currency of the run's charges."""
+        """Currency (zCDP or another) of the run's first charge."""
         return self.run.charges[0].currency
 
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -88,12 +88,12 @@ class Audit:
 
     @property
     def share(self) -> float:
-        """Lower bound as a share of the claim."""
+        """Lower bound at 95 % on the privacy loss, as a part of the claim: 1 is all of it."""
         return self.lower / self.claim
 
     @property
     def verdict(self) -> str:
-        """Verdict: `within` or `VIOLATION`."""
+        """Verdict, a text: `VIOLATION` if this audit raises an alarm, else `within`."""
         return VIOLATION if self.alarm else WITHIN
 
     @property
@@ -166,6 +166,7 @@ class Report:
 
 
 def _lines(audit: Audit) -> Iterator[list[Value]]:
+    """Yield the cells of an audit's line in the report's table, then of each control's."""
     yield _line(audit.what, audit, audit.verdict, audit.unit)
     for control in audit.controls:
         yield _line(f"- control: {control.name}", control, control.state, "")

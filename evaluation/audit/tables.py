@@ -109,13 +109,14 @@ def _sides(runs: int) -> Iterator[int]:
 
 
 def _schema(side: int, k: int, *further: str) -> Schema:
+    """Schema of a column A and k columns B0, B1, ... of `side` levels each, and `further` ones of two."""
     levels = Categorical(levels=tuple(str(i) for i in range(side)))
     two = Categorical(levels=("one", "other"))
     return Schema({"A": levels, **{f"B{i}": levels for i in range(k)}, **dict.fromkeys(further, two)})
 
 
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
-    """Rows in memory, all of level number `group`: one in each of the first `number` cells of `side` x `side`."""
+    """Rows in memory of a schema, all of level `group`: one in each of the first `number` cells of `side` x `side`."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}

@@ -62,11 +62,12 @@ def sums(
 
 
 def _charged(question: Total, neighbours: Neighbours) -> float:
+    """Amount that the sum `question` charges, in its currency, for this notion of neighbour."""
     return math.fsum(charge.amount for charge in question.charges(SCHEMA, (), neighbours))
 
 
 def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment:
-    """Experiment on a record at the clip's edge: beside it none (add/remove), or one at the opposite edge (replace)."""
+    """Experiment on a record at the clip's edge; beside it, by `neighbours`, none or one at the opposite edge."""
     question = Total(columns(), BUDGET.zcdp().rho)
     mu = math.sqrt(2 * _charged(question, neighbours))
     exchanged = neighbours == Neighbours.REPLACE

@@ -54,16 +54,19 @@ class CellRunner:
 
     @cached_property
     def _real(self) -> EncodedRows:
+        """Real rows of the recipe, encoded, with weights; read once."""
         recipe = self._grid.recipe
         return EncodedRows.read(recipe.data.rows, recipe.schema(), weigh=True)
 
     @cached_property
     def _numbers(self) -> RawNumbers:
+        """Real numbers of the recipe's rows, with weights; read once."""
         recipe = self._grid.recipe
         return raw_numbers(recipe.data.rows, recipe.schema(), self._grid.by, weigh=True)
 
     @cached_property
     def _holdout(self) -> EncodedRows | None:
+        """Hold-out's rows, encoded with weights, read once; None if the grid has none."""
         path = self._grid.scoring.holdout
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
@@ -132,6 +135,7 @@ def _called(setting: str) -> Iterator[None]:
 
 
 def _baseline(name: str) -> dict[str, Any]:
+    """Return the facts of a row of the tidy frame on the baseline `name`: mechanism, stratification, epsilon, seed."""
     return {"mechanism": f"({name})", "stratification": BASELINE, "epsilon": np.inf, "seed": 0}
 
 
@@ -145,8 +149,8 @@ def scores(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield (metric, frame) for every metric of `scoring`, of `made` rows against `real` ones, in everybody and groups.
 
-    With a hold-out these include models trained on `made`, as `accuracy:forest`. `numbers` are those of both files;
-    without them, as of a baseline, errors of numbers are those of the encoded rows, without a sign.
+    With a `holdout` these include models trained on `made` by `seed`, as `accuracy:forest`. `numbers` are those of both
+    files; without them, as of a baseline, errors of numbers are those of the encoded ones.
     """
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
@@ -231,6 +235,7 @@ def in_columns(
 
 
 def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: float) -> pd.DataFrame:
+    """Return `frame`, of one metric, in the grid's columns, with `facts`, labels of groups and `seconds`."""
     import pandas as pd
 
     found = frame.reset_index(drop=True)
@@ -259,7 +264,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
 
 
 def save_frame(frame: pd.DataFrame, file: Path) -> None:
-    """Write a frame to the path `file`, as CSV or Parquet by its suffix, all or nothing; refused if it cannot be."""
+    """Write a frame to the path `file`, as CSV or Parquet by its suffix, all or nothing; StratsynthError on failure."""
     frame = frame.copy(deep=False)
     frame.attrs = {}
     try:
@@ -276,7 +281,7 @@ def save_frame(frame: pd.DataFrame, file: Path) -> None:
 
 
 def load_frame(file: Path) -> pd.DataFrame:
-    """Return the frame of a cell computed before from its Parquet `file`; refuse a damaged one."""
+    """Return the frame of a cell computed before from its Parquet `file`; StratsynthError for a damaged one."""
     import pandas as pd
 
     try:

@@ -189,15 +189,15 @@ class GridCost:
     """Epsilon of all cells composed, without the ledger's other fits."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON; an epsilon that is infinite at this delta is null."""
+        """Mapping for JSON: "grid_epsilon", of the whole grid (null if infinite), and figures on the coming fits."""
         return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
 
 
 def foresee(grid: Grid, folder: Path) -> GridCost | None:
     """Privacy cost (GridCost) of those of the grid's cells that `folder` lacks; None without a ledger file.
 
-    Before anything is fitted, raise the refusals of any of the fits; refuse private data without a ledger file, and
-    costs beyond the ledger's cap.
+    Before anything is fitted, raise the refusals of any of the fits; UsageError for private data without a ledger file,
+    BudgetRefused for costs beyond the ledger's cap.
     """
     table = grid.recipe.table()
     if not table.public and not isinstance(table.ledger, FileLedger):
@@ -231,14 +231,14 @@ def charge_line(outlook: Outlook) -> str:
 
 
 def refuse_other(folder: Path) -> None:
-    """Refuse a folder that lies in a release, a file, and a folder that is neither empty nor a comparison's."""
+    """Raise UsageError for a folder in a release, a file, and a folder that is neither empty nor a comparison's."""
     refuse_release_folder(folder)
     if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / CELLS / KEY).is_file())):
         raise UsageError(f"{folder} exists already, and is no comparison; name a new folder.")
 
 
 def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse a comparison's folder with Parquet files of cells other than `files`, the paths of this grid's own."""
+    """Raise UsageError if a comparison's folder has Parquet files of cells other than `files`, this grid's own."""
     if set((folder / CELLS).glob("*.parquet")) - set(files):
         raise UsageError(
             f"{folder} holds another comparison: recipe, schema, data, weights or version have changed since. "
@@ -248,7 +248,10 @@ def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[None]:
-    """Make the comparison's folder if missing, remove partial files, and lock it while open; refused if locked."""
+    """Make the comparison's folder if missing, remove partial files, and lock it while open.
+
+    UsageError if it is locked, StratsynthError if it cannot be written.
+    """
     try:
         if not (folder / CELLS / KEY).is_file():
             with new_folder(folder) as part:

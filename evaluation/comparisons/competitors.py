@@ -25,8 +25,7 @@ WITH_PRIOR = " with prior"
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
     """Mapping from label to one mapping of a mechanism's name and settings, from the list in a recipe.
 
-    Refused: an entry without a name, a mechanism that is not installed, a label that is bad or there
-    twice.
+    RecipeError for an entry without a name, a mechanism that is not installed, a label that is bad or there twice.
     """
     found: dict[str, Competitor] = {}
     for one in mechanisms:
@@ -57,7 +56,7 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
     """Mapping from label to mechanism: those `named` in a recipe, and the caller's `own`, which must be objects.
 
-    Refuse what is no mechanism, and labels that are taken.
+    UsageError for what is no mechanism; an error too for labels that are bad or taken.
     """
     found = dict(named)
     for label, mechanism in own.items():
@@ -113,8 +112,8 @@ def stratifications(
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
     """Mechanism to fit for a `competitor`: stratified by the columns `by`, in `groups`, if there are weights.
 
-    An object that makes strata itself keeps its own; refused are one of a recipe that makes strata, without weights,
-    and mechanisms that release neither rows nor predictions.
+    An object that makes strata itself keeps its own. RecipeError for one of a recipe that makes strata, without
+    weights; UsageError for mechanisms that release neither rows nor predictions.
     """
     if isinstance(competitor, Mechanism):
         how, name = competitor, competitor.name
@@ -135,7 +134,7 @@ def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, 
 
 
 def check_predictors(competitors: Mapping[str, Competitor], target: str | None) -> None:
-    """Refuse predictors without a hold-out or of another column than the target, and a grid of predictors alone.
+    """Raise RecipeError for predictors without a hold-out or of another column, and a grid of predictors alone.
 
     Args:
         competitors: Mechanisms by label.
@@ -178,7 +177,7 @@ def inner_name(competitor: Competitor) -> str | None:
 
 
 def check_pairs(said: Any, known: Sequence[str]) -> None:
-    """Refuse `said`, a recipe's `pairs`, unless a list of pairs of two different settings' names, all `known`."""
+    """Raise RecipeError unless `said`, a recipe's `pairs`, is a list of pairs of different names, all `known`."""
     if not isinstance(said, list) or not all(
         isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1] for pair in said
     ):

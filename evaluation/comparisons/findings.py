@@ -68,6 +68,7 @@ TESTS = (
 
 
 def _used(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Yield a Figure for each metric of trained models in the tidy frame: everybody's mean by epsilon."""
     here = frame[frame["scope"] == EVERYBODY]
     for metric, words in LEARNED.items():
         part = here[here["metric"].str.startswith(f"{metric}:")]
@@ -77,6 +78,7 @@ def _used(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _between(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Yield a Figure for each difference between groups in the tidy frame: its mean by epsilon."""
     part = frame[(frame["scope"] == "between") & ~frame["metric"].str.endswith(":constant")]
     names = part["metric"].str.split(":").str[0]
     for metric in dict.fromkeys(names):
@@ -84,6 +86,7 @@ def _between(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _parity(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Yield a Figure for each parity error in the tidy frame: its mean by epsilon."""
     for metric, words in PARITIES.items():
         part = frame[(frame["metric"] == metric) & (frame["scope"] == PARITY)]
         if len(part):
@@ -91,6 +94,7 @@ def _parity(frame: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
+    """Yield a Figure for each declared score in the tidy frame: everybody's mean by epsilon."""
     for metric, score in with_mean().items():
         part = frame[(frame["metric"] == metric) & (frame["scope"] == EVERYBODY)]
         if len(part):
@@ -130,11 +134,13 @@ def _item(metric: str, item: str | None) -> list[str]:
 
 
 def _mean(part: pd.DataFrame, *, ends: bool = False) -> float | Cell:
+    """Return the mean of the column `value` of `part`; with `ends` a Cell with its 95 % interval, if it has one."""
     mean, low, high = (float(end) for end in mean_interval(part["value"].to_numpy(float)))
     return Cell(f"{short(mean)} ({short(low)} to {short(high)})", mean) if ends and np.isfinite(low) else mean
 
 
 def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
+    """Yield a Figure of paired tests for each metric that is shown, without those of single groups."""
     overall = tests[tests["scope"] != "group"]
     for metric in dict.fromkeys(overall["metric"]):
         if (words := _words(str(metric))) is not None:
@@ -176,6 +182,7 @@ def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
 
 
 def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
+    """Return the cells of one line on `row` of the paired tests: pair, epsilon, difference, ends, p-values, verdict."""
     first = setting_name(row["first_mechanism"], row["first_stratification"])
     second = setting_name(row["second_mechanism"], row["second_stratification"])
     return [

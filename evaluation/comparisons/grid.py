@@ -104,7 +104,7 @@ class Grid:
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
         """Read the grid from a recipe's section [compare] and the caller's own mechanisms by label; no data are read.
 
-        Data without a path, unknown keys and keys that contradict each other are refused.
+        Unsupported for data without a path; RecipeError for unknown keys and keys that contradict each other.
         """
         said = dict(recipe.compare or {})
         if recipe.data.path is None:
@@ -169,7 +169,7 @@ class Grid:
     def how(self, cell: GridFit) -> Mechanism[Any]:
         """Return the cell's mechanism, stratified by the cell's columns unless it is an object with its own strata.
 
-        One that releases neither rows nor predictions is refused. If the recipe has [weights] and no [strata], an
+        UsageError for one that releases neither rows nor predictions. If the recipe has [weights] and no [strata], an
         unstratified mechanism that can draw rows by public shares gets them.
         """
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
@@ -187,7 +187,10 @@ class Grid:
         return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
 
     def groups(self, cell: GridFit) -> str:
-        """Return "declared" or "measured", what rows of groups follow: declared without strata or for a predictor."""
+        """Return "declared" or "measured", by which shares rows of a cell's groups are drawn.
+
+        Always declared without strata, or for a predictor.
+        """
         return self.recipe.release.groups if cell.by and not cell.direct else DECLARED
 
     def weighted(self, label: str) -> bool:
@@ -197,7 +200,7 @@ class Grid:
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
         """Pairs of settings, each (mechanism's label, stratification), of `said`: pairs of settings' names in a recipe.
 
-        Refuse names of no setting.
+        RecipeError for names of no setting.
         """
         known = {
             setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
@@ -209,7 +212,7 @@ class Grid:
     def weights(self, by: Sequence[str]) -> Weights:
         """Weights for strata by the columns `by`: the recipe's shares, summed over its other columns.
 
-        Refused without a section [weights], or if one of the columns has no shares.
+        RecipeError without a section [weights], WeightsError if one of the columns has no shares.
         """
         if self.recipe.weights is None:
             raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")

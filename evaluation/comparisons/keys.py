@@ -51,7 +51,7 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def check_keys(said: Mapping[str, Any]) -> None:
-    """Refuse unknown keys in a section [compare], `said`, values of another type, and whole numbers below 1."""
+    """Raise RecipeError for unknown keys in a section [compare], `said`, other types, and whole numbers below 1."""
     for key, value in said.items():
         if key not in KINDS:
             raise RecipeError(f"[compare] has no key {key!r}{nearest(key, KINDS)}.")

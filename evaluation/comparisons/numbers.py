@@ -74,7 +74,7 @@ def raw_numbers(data: object, schema: Schema, by: Sequence[str], *, weigh: bool 
 def number_scores(
     real: RawNumbers, made: RawNumbers, schema: Schema, scoring: Scoring, *, sizes: bool = False
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric:column, frame) for each column and statistic: errors of the numbers `made` against `real`.
+    """Yield (metric:column, frame) for each of the schema's columns and statistics: errors of `made` against `real`.
 
     The settings `scoring` have the groups' columns and thresholds; with `sizes` errors have no sign.
     """
@@ -92,7 +92,7 @@ def number_scores(
 
 
 def encoded_number_scores(real: EncodedRows, made: EncodedRows, scoring: Scoring) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric:column, frame) as `number_scores` does, of encoded rows `made`, a baseline, against `real`.
+    """Yield (metric:column, frame) of the errors of encoded rows `made`, a baseline, against `real`, by column.
 
     Errors have no sign; `scoring` has groups and thresholds.
     """
@@ -162,7 +162,7 @@ def numbers_lead(frame: pd.DataFrame, epsilon: float) -> list[str]:
 
 
 def _rms(part: pd.DataFrame) -> float:
-    """Root of the mean square of the frame's known `value`s; NaN if none is."""
+    """Root of the mean square of the known values in the column `value` of the frame `part`; NaN if none is."""
     values = part["value"].dropna().to_numpy(float)
     return float(np.sqrt((values**2).mean())) if len(values) else np.nan
 

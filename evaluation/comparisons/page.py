@@ -127,6 +127,7 @@ def grid_page(
 
 
 def _lead(runs: Runs) -> Iterator[str]:
+    """Yield the first sentences of a grid's page: what was compared in `runs`, and for whom which way is better."""
     many = "their least and largest over seeds" if runs.seeds > 1 else "chance in the rows"
     yield (
         f"{several(len(runs.methods), 'way')} to make a synthetic table of the same people, measured by "
@@ -153,6 +154,7 @@ def _lead(runs: Runs) -> Iterator[str]:
 
 
 def _cards(runs: Runs) -> Iterator[Figure]:
+    """Yield a Figure for each mechanism in `runs`: its disparity card at the page's epsilon."""
     for mechanism in dict.fromkeys(m for m, _ in runs.methods):
         groups, everybody = runs.group_errors(mechanism, runs.epsilon)
         kept = worst_first(groups)[:GROUPS]
@@ -202,6 +204,7 @@ def _lines(runs: Runs) -> Iterator[Figure]:
 def _panel(
     runs: Runs, methods: Sequence[tuple[str, str]], series: Mapping[str, int], key: tuple[str, ...], x: Axis
 ) -> Markup:
+    """Return the drawing of error in `runs` against epsilon (axis `x`) of group `key`: a line a method, in `series`."""
     scores = {method: [runs.score(method, e, key) for e in runs.epsilons] for method in methods}
     base = runs.base(key)
     tops = [v for line in scores.values() for s in line for v in (s.value, s.high)]
@@ -231,6 +234,7 @@ def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[flo
 
 
 def _heat(runs: Runs) -> Figure:
+    """Return a Figure, a heat map of error in `runs` by group (worst first) and method, at the page's epsilon."""
     columns = {method: " ".join(method) for method in runs.methods}
     worst = {
         key: max(
@@ -279,6 +283,7 @@ def _worst(runs: Runs) -> Iterator[Figure]:
 
 
 def _facts(runs: Runs) -> Iterator[tuple[str, str]]:
+    """Yield pairs of texts (name, value) on `runs`: metric, methods, epsilons, seeds, and chance."""
     yield "Metric", runs.metric
     yield "Methods", listed([" ".join(method) for method in runs.methods])
     yield "Epsilons", listed([f"{e:g}" for e in runs.epsilons])

@@ -62,6 +62,7 @@ def plot_tradeoff(
 
 
 def _drawn(here: pd.DataFrame, metric: str, group: str | None) -> Figure:
+    """Return a matplotlib figure of rows `here` of one metric, mean by epsilon, for everybody or a `group`."""
     own, base = here[here["stratification"] != BASELINE], here[here["stratification"] == BASELINE]
     figure = new_figure()
     axes = figure.subplots()

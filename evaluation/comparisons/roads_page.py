@@ -38,8 +38,8 @@ def roads_section(
 ) -> list[Section]:
     """Return a list of the page's section on `found`, the frame by `roads`; an empty list if that is empty.
 
-    A road is a way to a prediction; `frame` is the result of `compare`, `by` its groups' columns, `pooled` the labels
-    of mechanisms that pool strata.
+    A road is a way to a prediction; `frame` is the result of `compare`, `by` its schema's columns of groups, `pooled`
+    the labels of mechanisms that pool strata.
     """
     if found.empty:
         return []
@@ -50,6 +50,7 @@ def roads_section(
 
 
 def _called(row: Any, by: Sequence[str], schema: Schema) -> str:
+    """Return the name for readers of the group of `row`, by the schema's labels of the columns `by`; or "everybody"."""
     return "everybody" if row["scope"] == EVERYBODY else group_name({c: row[c] for c in by}, schema)
 
 
@@ -65,7 +66,7 @@ def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
 def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
     """Return a Figure of score against epsilon, a line a kind of road: a panel for everybody, largest groups.
 
-    `found` is the frame by `roads`, of groups of the columns `by`; bands are over `times` repetitions.
+    `found` is the frame by `roads`, of groups of the schema's columns `by`; bands are over `times` repetitions.
     """
     sound = found[found["status"] == OK]
     x = Axis.over(sorted(set(found["epsilon"])), log=True)
@@ -88,6 +89,7 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
 
 
 def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
+    """Return the drawing, on axes `x` and `y`, of rows `part` of the group called `name`: score by epsilon and kind."""
     panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
     said = []
     for i, kind in enumerate(KINDS):
@@ -104,8 +106,8 @@ def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
 def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
     """Return a Figure, a table of the best kind of road at each epsilon: a row for everybody and each group.
 
-    `found` is the frame by `roads`, of groups of the columns `by`; cells name the kinds beaten; `few`, a sentence, ends
-    the note.
+    `found` is the frame by `roads`, of groups of the schema's columns `by`; cells name the kinds beaten; `few`, a
+    sentence, ends the note.
     """
     epsilons = sorted(set(found["epsilon"]))
     rows: list[list[str | float | None]] = []

@@ -124,6 +124,7 @@ class Runs:
 
 
 def _metric(frame: pd.DataFrame) -> str:
+    """Return the name of the metric that a page is about: the first of `ERRORS` in the frame, or its commonest."""
     there = frame["metric"].value_counts()
     return next((name for name in ERRORS if name in there.index), str(there.index[0]))
 
@@ -136,7 +137,7 @@ def _of_all_cliques(frame: pd.DataFrame) -> Any:
 
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Mapping from a group's levels in the columns `by` (() for everybody) to a dict, from one method's rows.
+    """Mapping from a group's levels in the columns `by` (() for everybody) to a dict, from the frame of one method.
 
     The dict has mean and range over seeds, number of rows, and status; the rows are of one epsilon.
     """
@@ -148,6 +149,7 @@ def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], d
 
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a dict of several seeds' rows: mean `value`, its range, largest `n`, and the worst `status`."""
     values = [v for row in rows if math.isfinite(v := _number(row["value"]))]
     status = [str(row["status"]) for row in rows]
     worth = next((s for s in WORST_FIRST if s in status), OK)

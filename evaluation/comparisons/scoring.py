@@ -138,11 +138,13 @@ def read_scoring(
 
 
 def _thresholds(schema: Schema, said: Mapping[str, Any]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return pairs (a schema's column, thresholds) of those that a recipe states, `said`; UsageError for others."""
     found = thresholds_by_column(schema, said)
     return tuple((name, found[name]) for name in said)
 
 
 def _models(said: Sequence[str]) -> tuple[str, ...]:
+    """Return the tuple of models in a recipe's list, `said`; RecipeError for unknown ones, none, or one twice."""
     for model in said:
         if model not in EVERY:
             raise RecipeError(f"[compare] models: there is no {model!r}{nearest(model, EVERY)}; {KINDS['models'][1]}.")

@@ -46,6 +46,7 @@ def single_columns(evaluation: Evaluation) -> Section:
 
 
 def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:
+    """Return the HTML of the commonest levels of column `name`, from rows `part` of an evaluation's frame."""
     most = part[["real", "synthetic"]].max(axis=1)
     # the commonest, in their own order
     shown = part.loc[most.sort_values(ascending=False, kind="stable").index[:LEVELS].sort_values()]
@@ -58,6 +59,7 @@ def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:
 
 
 def _level(row: dict[Any, Any], scale: Axis, label: str) -> Markup:
+    """Return the HTML of one level's line: its share of real and synthetic rows on a scale, with its label."""
     name = f"{row['level']} ({label})" if label else row["level"]
     marks = [Mark("the release", row["synthetic"], series=1), Mark("real rows", row["real"], series=-1)]
     return Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(

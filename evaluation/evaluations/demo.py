@@ -167,7 +167,7 @@ def _two(value: float) -> str:
 
 
 def _percent(table: pd.DataFrame, level: str | None) -> str:
-    """Percentage of the rows of group `level` (a code of RAC1P) in a frame that are employed, as text: `61.2`.
+    """Percentage of the frame `table`'s rows of group `level` (a code of RAC1P) that are employed, as text: `61.2`.
 
     Level None is everybody; a group without rows has "-".
     """

@@ -360,8 +360,8 @@ def _refuse(
 ) -> None:
     """Raise UsageError, before anything is computed, for arguments of `evaluate` that cannot be met.
 
-    These are a taken name in `beside`, `positive` or `above` without a target, a target that is no task or has no
-    hold-out, and an unknown column of areas.
+    These are a taken name in `beside`, `positive` or `above` without a target, a target that is no task of the schema
+    or has no hold-out, and an unknown column of areas.
     """
     if taken := beside.keys() & {*MEANINGS, *RESERVED, *schema.names, "error", "excess", "means"}:
         raise UsageError(f"evaluation: a table beside the release cannot be called {min(taken)!r}; rename it.")
@@ -376,4 +376,5 @@ def _refuse(
 
 
 def _pairs(pair: Pair) -> bool:
+    """True if at least two variables of a pair have few enough levels to be correlated."""
     return sum(pair.schema.size(name) <= MOST_LEVELS for name in pair.variables(None)) > 1

@@ -101,6 +101,7 @@ def _first(frame: pd.DataFrame, order: str = "value") -> pd.DataFrame:
 
 
 def _propensity(evaluation: Evaluation) -> list[Figure]:
+    """Return a list of one Figure, a table of how well an evaluation's models tell real rows; [] if unknown."""
     frame = evaluation.propensity
     if frame is None:
         return []
@@ -122,6 +123,7 @@ def _propensity(evaluation: Evaluation) -> list[Figure]:
 
 
 def _correlations(evaluation: Evaluation) -> list[Figure]:
+    """Return a list of one Figure, a table of an evaluation's pairs of columns whose Cramer's V is most off; or []."""
     frame = evaluation.correlations
     if frame is None:
         return []
@@ -138,6 +140,7 @@ def _correlations(evaluation: Evaluation) -> list[Figure]:
 
 
 def _levels(evaluation: Evaluation) -> Figure:
+    """Return a Figure, a table of an evaluation's lost and invented levels by column and group, the worst first."""
     frame = evaluation.levels
     scope = GROUP if evaluation.by else EVERYBODY
     here = frame[(frame["scope"] == scope) & (frame["levels"] > 0)].sort_values("value", ascending=False, kind="stable")
@@ -163,6 +166,7 @@ def _levels(evaluation: Evaluation) -> Figure:
 
 
 def _components(evaluation: Evaluation) -> list[Figure]:
+    """Return a list of one Figure: an evaluation's rows, real and synthetic, on two principal components; or []."""
     frame = evaluation.components
     if frame is None or "pc2" not in frame:
         return []
@@ -187,6 +191,7 @@ def _components(evaluation: Evaluation) -> list[Figure]:
 
 
 def _matches(evaluation: Evaluation) -> Figure:
+    """Return a Figure, a table of an evaluation's unique matches of synthetic rows with people, held out or not."""
     frame: pd.DataFrame = evaluation.matches[evaluation.matches["scope"] == EVERYBODY]
     people = frame["people"].replace({"real": "in the data", "holdout": "held out"})
     return from_frame(

@@ -72,7 +72,7 @@ class MarginalScores:
         return cls(schema, names, facts, frame)
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield "workload" and its frame, the only one."""
+        """Yield one pair: ("workload", the frame of errors of marginals)."""
         yield "workload", self.workload
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:

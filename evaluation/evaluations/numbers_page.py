@@ -49,6 +49,7 @@ def headline(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _in_words(row: Mapping[Any, Any], who: str = "") -> str:
+    """Return part of a sentence on `row` of `number_errors`: the column, in the group `who`, and both its figures."""
     inside = f" in {who}" if who else ""
     return (
         f"that of {row['variable']}{inside} is farthest off: {short(row['synthetic'])}, where the real one is "
@@ -57,6 +58,7 @@ def _in_words(row: Mapping[Any, Any], who: str = "") -> str:
 
 
 def _doubt(row: Mapping[Any, Any], few: int) -> str:
+    """Return a sentence of doubt if `row` is small, of fewer than `few` numbers; else ""."""
     return f" With fewer than {few:,} numbers this is mostly chance." if row["status"] == SMALL else ""
 
 
@@ -71,6 +73,7 @@ def numbers_section(evaluation: Evaluation) -> Section | None:
 
 
 def _release(evaluation: Evaluation) -> pd.DataFrame | None:
+    """Return the rows of `number_errors` on the release itself; None if the evaluation has no numbers."""
     frame = evaluation.numbers
     return None if frame is None else frame[frame["table"] == RELEASE]
 

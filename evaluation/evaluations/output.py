@@ -23,7 +23,7 @@ NOTICE = "INTERNAL.txt"
 
 
 def refuse_output(folder: str | Path) -> None:
-    """Refuse a path `folder` for scores if it lies in a release, is a file, or is a folder that is not empty."""
+    """Raise UsageError for a path `folder` of scores that lies in a release, is a file, or is a folder not empty."""
     refuse_release_folder(folder)
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
@@ -38,7 +38,7 @@ class Scores(Protocol):
         """Mapping of names to sizes and settings, as plain values."""
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield name and frame of every score."""
+        """Yield (name, frame) for every score of this evaluation."""
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
         """Return the Page for readers, on which the release is called `name`.
@@ -90,6 +90,7 @@ def _marked(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame) -> list[list[Any]]:
+    """Return the frame's rows as lists of plain values for JSON."""
     columns = [[_plain(value) for value in frame[name].astype(object)] for name in frame.columns]
     return [list(row) for row in zip(*columns, strict=True)]
 

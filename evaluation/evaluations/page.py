@@ -105,6 +105,7 @@ def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
 
 
 def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors, name: str) -> list[str]:
+    """Return an evaluation's first paragraphs, texts: errors of groups and everybody, of the release called `name`."""
     facts, whole = evaluation.facts, everybody.error(name).value
     lead = [
         *headline(evaluation),
@@ -147,6 +148,7 @@ def _headlined(evaluation: Evaluation) -> set[str]:
 
 
 def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors) -> Section:
+    """Return an evaluation's Section with the disparity card: the worst groups' errors and everybody's, by chance."""
     kept = worst_first(groups)[:GROUPS]
     figures = [
         card(
@@ -226,6 +228,7 @@ def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
 
 
 def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
+    """Return a Figure, an evaluation's k-marginal score of each area from `frame`, by `area_scores`, worst first."""
     area = evaluation.facts["area"]
     here = frame[(frame["table"] == RELEASE) & (frame["scope"] == GROUP)].sort_values("value", kind="stable")
     rows = [

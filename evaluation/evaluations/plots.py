@@ -27,7 +27,7 @@ OWN = "release"
 
 
 def groups_plot(evaluation: Evaluation, path: str | Path | None) -> Figure:
-    """Return the matplotlib figure of `Evaluation.plot`; save it if a path is named; refuse a path in a release."""
+    """Return the matplotlib figure of `Evaluation.plot`, saved to `path` unless it is None; UsageError in a release."""
     target = None if path is None else check_path(path)
     if target is not None:
         refuse_release_folder(target)

@@ -56,7 +56,7 @@ class PredictionScores:
         return f"PredictionScores(INTERNAL; {len(self.rates)} rates; groups by {', '.join(self.by) or 'nothing'})"
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield "rates" and its frame, the only one."""
+        """Yield one pair: ("rates", the frame of rates by group)."""
         yield "rates", self.rates
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
@@ -139,7 +139,7 @@ def evaluate_predictions(
 def _in_order(real: Any, given: Sequence[Any]) -> Any:
     """Return `real` itself, whose rows have an order, or rows of a database read once into a table.
 
-    Spark is refused, and a database unless all of the predictions `given` are folders of releases.
+    Unsupported for Spark, and for a database unless all of the predictions `given` are folders of releases.
     """
     source = None if isinstance(real, EncodedRows) else open_source(real)
     if source is None or source.engine is None:
@@ -159,9 +159,9 @@ def _is_folder(given: Any) -> bool:
 
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
-    """Return the rows of `real` (frame, table or path) encoded, in the columns of groups and target, with weights.
+    """Return the rows of `real` (frame, table or path) encoded in the schema's `columns`, with weights.
 
-    Refuse rows that lack a value, as predictions are matched by position.
+    UsageError for rows that lack a value, as predictions are matched by position.
     """
     rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
@@ -173,10 +173,10 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
-    """Array of the predictions `given`, one for each of the `rows` of `real`: values of the task `goal`.
+    """Array of the predictions `given`, one for each of the `rows` of `real`: values of the schema's task `goal`.
 
     They are truth values or numbers, from a file, a frame, a sequence or a release's folder, which predicts by `seed`.
-    Another number of predictions is refused.
+    UsageError for another number of predictions.
     """
     said = _predicted(given, real, seed)
     if len(said) != rows:

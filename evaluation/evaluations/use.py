@@ -28,10 +28,7 @@ TRAINED = {SYNTHETIC: "the release", SUBSAMPLE: "as many real rows", REAL: "all 
 
 
 def use(evaluation: Evaluation) -> Section | None:
-    """Return an evaluation's Section on models trained on the release and tested on real people; None if none was.
-
-    None if none was trained.
-    """
+    """Return an evaluation's Section on models trained on the release and tested on real people; None if none was."""
     frame = evaluation.downstream
     if frame is None:
         return None

@@ -95,6 +95,7 @@ Found = tuple[Array, Array, Array]
 
 
 def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
+    """Pearson correlation of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
     x, y = (pair.tables[side].values(name) for name in (one, two))
     here = ~np.isnan(x + y)
     x, y, group, count = x[here], y[here], pair.members[side][here], len(pair.groups)
@@ -131,6 +132,7 @@ def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found
 
 
 def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
+    """Kendall's tau-b of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
     table, rows = (pair.tabulated(side, one, two, weigh=weigh).astype(float) for weigh in (True, False))
     orders = [_order(pair.schema, name) for name in (one, two)]
     tau, error, _ = tau_b(table[:, orders[0]][:, :, orders[1]])
@@ -138,6 +140,7 @@ def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _cramer(pair: Pair, side: int, one: str, two: str) -> Found:
+    """Cramer's V of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
     v, error, _ = cramers_v(pair.tabulated(side, one, two).astype(float))
     return v, error, pair.tabulated(side, one, two, weigh=False).sum(axis=(-2, -1))
 

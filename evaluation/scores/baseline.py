@@ -44,7 +44,7 @@ class Baseline:
 
     @property
     def meaning(self) -> str:
-        """Description of the baseline for readers, from `MEANINGS`."""
+        """Sentence for readers that describes this baseline, from `MEANINGS`."""
         return MEANINGS[self.name]
 
 
@@ -107,9 +107,9 @@ def baseline_errors(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Frame of `workload_error` (L1) of `synthetic` against `real`, beside that of each baseline; arguments as there.
+    """Frame of `workload_error` (L1) of `synthetic` against `real`, beside that of each baseline, drawn by `seed`.
 
-    `seed` draws the baselines.
+    As there, errors are of marginals of `k` columns, at most `most`, by groups of `by` in a schema, small below `few`.
 
     Returns:
         The rows of `workload_error` for each `table`: "release", "subsample", "resampled", "independent".
@@ -124,10 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Array of `rows` row numbers of encoded rows, drawn with replacement, by weights if any.
-
-    Empty if there are none.
-    """
+    """Array of `rows` row numbers of a table, drawn by `rng` with replacement, by weights if any; [] if it has none."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

@@ -68,7 +68,8 @@ def _of_counts(codes: Codes, schema: Schema, query: Query) -> NDArray[np.float64
 def _of_numbers(codes: Codes, schema: Schema, query: Query, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the query's mean or quantile of the rows' `numbers` that meet its `where`, by cell of its `by`.
 
-    The array is flat and row-major, NaN in a cell of no number; `codes` are the rows' level numbers by column.
+    The array is flat and row-major, NaN in a cell of no number; `codes` are the rows' level numbers by the schema's
+    column.
     """
     there = np.isfinite(numbers)
     for name, condition in query.where.items():
@@ -83,6 +84,7 @@ def _of_numbers(codes: Codes, schema: Schema, query: Query, numbers: NDArray[np.
 
 
 def _of_group(query: Query, numbers: NDArray[np.float64]) -> float:
+    """Return a query's mean or quantile of one group's numbers; NaN without any."""
     if not len(numbers):
         return float("nan")
     mean = query.statistic == "mean"

@@ -85,6 +85,7 @@ def mean_disparity(
 
 
 def _gap(pair: Pair, name: str) -> dict[str, Any]:
+    """Dict of one row: a pair's real and synthetic gap between the groups' extreme means of column `name`."""
     terms = mean_terms(pair, name)
     kept = terms.rows[:, :-1].min(axis=0) >= max(pair.few, 2)
     gaps, variance = [np.nan, np.nan], np.nan

@@ -104,7 +104,10 @@ def number_columns(schema: Schema, by: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def thresholds_by_column(schema: Schema, stated: Thresholds | None = None) -> dict[str, tuple[float, ...]]:
-    """Mapping from each column of numbers in a schema to its thresholds: those `stated` by column, or the schema's."""
+    """Mapping from each column of numbers in a schema to its thresholds: those `stated` by column, or the schema's.
+
+    UsageError for other columns, and for thresholds that are no finite numbers.
+    """
     known = number_columns(schema)
     if stated is not None and not isinstance(stated, Mapping):
         raise UsageError(
@@ -210,7 +213,8 @@ def _of_column(
 ) -> dict[str, Array]:
     """Mapping from a column of the frame to an array (statistics, groups, then everybody), on the numbers `name`.
 
-    Statistics are in the order of `_items` for thresholds `levels`; there are so many `groups`.
+    They are of `real` and `synthetic` rows. Statistics are in the order of `_items` for thresholds `levels`; there are
+    so many `groups`.
     """
     sides = [_side(table, name, levels, groups) for table in (real, synthetic)]
     (there, error, n), (made, other, n_synthetic) = sides
@@ -258,7 +262,7 @@ def _figures(numbers: Array, weights: Array, levels: Sequence[float]) -> list[fl
 def _errors(real: Array, synthetic: Array) -> tuple[Array, Array]:
     """Two arrays (statistics in the order of `_items`, scopes): errors in per cent, and the sizes they are per cent of.
 
-    From such arrays of figures; sizes are NaN in place of 0.
+    Of arrays `real` and `synthetic` of figures; sizes are NaN in place of 0.
     """
     first, deciles, last = 2, 2 + len(TENTHS), 3 + len(TENTHS)
     base = np.full(real.shape, 1.0)  # of shares: points

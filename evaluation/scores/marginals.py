@@ -165,7 +165,7 @@ class _Keys:
     def count(self, clique: tuple[str, ...], *, grouped: bool) -> _Cells:
         """Count both tables' rows in each occupied cell of the clique, or of group x clique if `grouped`.
 
-        Refuse 2^62 cells.
+        Unsupported for 2^62 cells or more.
         """
         pair, last = self._pair, clique[-1]
         prefix, size = self._prefix(clique[:-1], grouped=grouped)
@@ -185,6 +185,7 @@ class _Keys:
         return _Cells(counts, (rows[0], rows[1]), unique // (cells // groups), np.arange(len(unique)))
 
     def _prefix(self, columns: tuple[str, ...], *, grouped: bool) -> tuple[list[Array], int]:
+        """Return (per table, each row's number among cells of `columns`, and groups if `grouped`; number of cells)."""
         kept = self._kept.get(grouped)
         if kept is not None and kept[0] == columns:
             return kept[1], kept[2]
@@ -241,7 +242,7 @@ def coded(frame: Any, schema: Schema) -> Codes:
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance, 0 to 2, of `one` and `two`, each a mapping of columns' level numbers.
+    """Mean over cliques of the L1 distance, 0 to 2, of `one` and `two`, each a mapping of the schema's level numbers.
 
     Tables are normalised; an empty one has only zeros, and is at distance 1 from any other.
     """

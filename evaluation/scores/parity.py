@@ -111,7 +111,8 @@ class Weighting:
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
     """Frame of the parity errors of the means of the columns `variables` in a pair of tables, by this weighting.
 
-    `tau` is the least divisor. A row a group, everybody and scope "parity", for each variable and `(all)`.
+    `tau` is the least divisor. A row a group, everybody and scope "parity", for each variable and `(all)`. UsageError
+    without variables.
     """
     if not variables:
         raise UsageError("evaluation: no variable is left; name others with `columns`.")

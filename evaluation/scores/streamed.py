@@ -163,7 +163,7 @@ def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[C
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Raise errors in reading rows, worded for a fit and its charge, again as one that is worded for an evaluation."""
+    """Raise a StratsynthError in reading rows, worded for a fit and its charge, again in words for an evaluation."""
     try:
         yield
     except StratsynthError as error:

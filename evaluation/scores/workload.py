@@ -76,7 +76,10 @@ def clique_errors(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """Distance of each marginal of `real`, `synthetic` by group and all, a frame; arguments as `workload_error`.
+    """Distance of each marginal of k of the `columns` of `real` and `synthetic` rows, by group and all, in a frame.
+
+    At most `most` marginals are counted, by a `schema` (or its path); groups cross the columns `by`, and are small
+    below `few` rows; `distance` is "l1" or "tv". UsageError for a k, distance or column that there is not.
 
     Returns:
         A row for each marginal and scope, largest distance first; `clique` holds the columns' names joined by a comma.
@@ -98,7 +101,9 @@ def k_marginal_score(
 ) -> pd.DataFrame:
     """NIST's score: 1000 x (1 - mean total variation of the k-way marginals); 1000 is perfect, 0 the worst.
 
-    Arguments and refusals as `workload_error`; with the column of an area in `by`, the score of each area.
+    Compared are `real` and `synthetic` rows of a `schema` (or its path), in sets of k of the `columns`, at most `most`;
+    groups cross the columns `by`, such as that of an area, and are small below `few` rows. UsageError for a k or column
+    that there is not.
 
     Returns:
         A row for each declared group, then one for everybody.
@@ -149,6 +154,7 @@ def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.Dat
 
 
 def _scale(distance: str) -> float:
+    """Return 2 for the distance "l1" and 1 for "tv", which multiplies total variation; UsageError for other texts."""
     scales = {"l1": 2.0, "tv": 1.0}
     one_of("evaluation: distance", distance, tuple(scales))
     return scales[distance]

@@ -33,6 +33,7 @@ NAMES = (
     "ordered",
     "small",
     "fair",
+    "linked",
 )
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus", "linear")
@@ -58,8 +59,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
         "not simulated people; of answers for --only tables; intervals, census: a state's person records of 2024; "
-        "weights: person records with PWGTP (Parquet), besides simulated people; fair: person records (Parquet); "
-        "predict --only linear: incomes of NIST's excerpt (CSV)",
+        "weights: person records with PWGTP (Parquet), besides simulated people; fair, linked: person records "
+        "(Parquet); predict --only linear: incomes of NIST's excerpt (CSV)",
     )
     parser.add_argument(
         "--only",
@@ -77,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
         help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known, ordered: the mechanism, or all of "
         "them",
     )
+    parser.add_argument(
+        "--households", metavar="FILE", help="linked: the household records that belong to those of --acs (Parquet)"
+    )
     parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
     parser.add_argument(
@@ -84,16 +88,16 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         nargs="+",
         metavar="E",
-        help="pooled, prior, frames, fair, ordered, small, census --only numbers, predict --only linear: instead of "
-        "the usual",
+        help="pooled, prior, frames, fair, ordered, small, linked, census --only numbers, predict --only linear: "
+        "instead of the usual",
     )
     parser.add_argument(
         "--seeds",
         type=int,
         metavar="N",
-        help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, frames, census --only "
-        "numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the last two "
-        "1",
+        help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, linked, frames, census "
+        "--only numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the "
+        "last three 1",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
@@ -107,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         "--rows",
         type=int,
         metavar="N",
-        help="pooled, prior: the number of simulated people; fair: most rows of a data set",
+        help="pooled, prior: the number of simulated people, linked: of households; fair: most rows of a data set",
     )
     parser.add_argument(
         "--sizes",
@@ -147,11 +151,14 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
-    for path in (arguments.acs, arguments.adult, arguments.law, arguments.prior, arguments.wrong, *arguments.tables):
+    files = (arguments.acs, arguments.adult, arguments.law, arguments.prior, arguments.wrong, arguments.households)
+    for path in (*files, *arguments.tables):
         if path is not None and not Path(path).is_file():
             parser.error(f"there is no file {path}.")
     if arguments.name == "census" and arguments.acs is None and arguments.only is None:
         parser.error("census needs --acs FILE, a state's person records of 2024; --only numbers does without.")
+    if (arguments.households is not None) != (arguments.name == "linked" and arguments.acs is not None):
+        parser.error("linked takes --households and --acs, the records of both, or neither; other parts take none.")
     if arguments.only in {"lens", "attribute", "opacus"} and (arguments.adult or arguments.law):
         parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
     from studies.figures import show
@@ -226,6 +233,13 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "seeds": seeds,
             **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))},
             **({"acs": arguments.acs, **epsilons} if only == "linear" else {}),
+        },
+        "linked": {
+            "acs": arguments.acs,
+            "households": arguments.households,
+            "rows": arguments.rows,
+            "seeds": arguments.seeds or 1,
+            **epsilons,
         },
     }
     found: Sequence[Figure] = module.run(**settings.get(name, {}))

@@ -8,10 +8,12 @@ the pull to uniform tables, and pairs that are measured however much noise they 
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +21,6 @@ import numpy as np
 import stratsynth as ss
 from benches.ordered import as_drafted
 from stratsynth import census
-from stratsynth.adapters import mst
-from stratsynth.adapters.shared import denoised, few
 from stratsynth.evaluation.scores.marginals import coded, some_cliques
 from stratsynth.mechanisms import make
 from stratsynth.noise import SeededEntropy
@@ -32,14 +32,18 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 DELTA, TRIPLES, FEW, PAPER = 1e-9, 100, 3_000, 1 / 3
-BACK: Mapping[str, Mapping[Any, Mapping[str, Any]]] = {
+Back = Mapping[str, Mapping[str, Any]]
+BACK: Mapping[str, Back] = {
     "mst": {},
-    "  shares of a third": {mst: {"COLUMNS": PAPER, "CHOICES": PAPER, "PAIRS": PAPER}, few: {"PAIRS": PAPER}},
-    "  columns with their noise": {denoised: {"MUCH": np.inf}},
-    "  uniform as the prior": {mst: {"product": lambda *_: None}},
-    "  pairs in any case": {mst: {"only_columns": lambda *_: False}},
+    "  shares of a third": {
+        "mst": dict.fromkeys(("COLUMNS", "CHOICES", "PAIRS"), PAPER),
+        "shared.few": {"PAIRS": PAPER},
+    },
+    "  columns with their noise": {"shared.denoised": {"MUCH": np.inf}},
+    "  uniform as the prior": {"mst": {"product": lambda *_: None}},
+    "  pairs in any case": {"mst": {"only_columns": lambda *_: False}},
 }
-"""Names of the ways, with the constants and functions of modules that each replaces."""
+"""Names of the ways, with the constants and functions of the adapters' modules that each replaces."""
 
 
 def run(tables: Sequence[str] = (), epsilons: Sequence[float] = (0.03, 0.1, 0.3, 1.0), seeds: int = 5) -> list[Figure]:
@@ -54,7 +58,7 @@ def run(tables: Sequence[str] = (), epsilons: Sequence[float] = (0.03, 0.1, 0.3,
 
 def _compared(name: str, frame: pd.DataFrame, schema: Schema, epsilon: float, seeds: int) -> list[Figure]:
     """Compare all ways of one case at one epsilon; changes are against MST as it is, paired by seed."""
-    ways: list[tuple[str, str, Mapping[Any, Mapping[str, Any]]]] = [
+    ways: list[tuple[str, str, Back]] = [
         *((way, "mst", back) for way, back in BACK.items()),
         *((kind, kind, {}) for kind in ("independent", "aim")),
     ]
@@ -72,28 +76,31 @@ def _compared(name: str, frame: pd.DataFrame, schema: Schema, epsilon: float, se
 
 
 @contextmanager
-def _replaced(back: Mapping[Any, Mapping[str, Any]]) -> Iterator[None]:
-    """Replace constants and functions of modules for the time of a fit."""
-    before = {(module, key): getattr(module, key) for module, some in back.items() for key in some}
+def _replaced(back: Back) -> Iterator[None]:
+    """Replace constants and functions of modules of adapters, which are loaded, for the time of a fit."""
+    new = {(name, key): value for name, some in back.items() for key, value in some.items()}
+    before = {(name, key): getattr(_module(name), key) for name, key in new}
     try:
-        for module, some in back.items():
-            for key, value in some.items():
-                setattr(module, key, value)
+        for (name, key), value in new.items():
+            setattr(_module(name), key, value)
         yield
     finally:
-        for (module, key), value in before.items():
-            setattr(module, key, value)
+        for (name, key), value in before.items():
+            setattr(_module(name), key, value)
 
 
-def _error(
-    frame: pd.DataFrame, schema: Schema, kind: str, epsilon: float, seed: int, back: Mapping[Any, Mapping[str, Any]]
-) -> float:
+def _module(name: str) -> ModuleType:
+    return sys.modules[f"stratsynth.adapters.{name}"]
+
+
+def _error(frame: pd.DataFrame, schema: Schema, kind: str, epsilon: float, seed: int, back: Back) -> float:
     """Return the mean L1, 0 to 2, of the model's triples of one fit against the rows."""
+    mechanism = make(kind, {})
     with warnings.catch_warnings(), _replaced(back):
         warnings.simplefilter("ignore")
         table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)
         budget = ss.Budget(epsilon=epsilon, delta=DELTA)
-        model = ss.fit(make(kind, {}), table, budget, entropy=SeededEntropy(seed), progress=False).model
+        model = ss.fit(mechanism, table, budget, entropy=SeededEntropy(seed), progress=False).model
     codes, errors = coded(frame, schema), []
     for clique in some_cliques(schema.names, 3, TRIPLES):
         place = np.ravel_multi_index([codes[column] for column in clique], schema.shape(clique))

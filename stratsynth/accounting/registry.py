@@ -14,7 +14,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +122,19 @@ class Registry:
     def place(self, ledger: Path) -> str:
         """Return a ledger's path relative to the data's folder, as a text, so that both can be moved together."""
         return os.path.relpath(ledger.resolve(), self.path.parent)
+
+
+@dataclass(frozen=True)
+class BothRegistries(Registry):
+    """The lists of accounts of two linked files: a ledger is in both, and refused by either."""
+
+    other: Registry = field(kw_only=True)
+
+    def refuse_other(self, *asked: Any) -> None:
+        """Refuse another ledger of either file, as `Registry` does."""
+        self.other.refuse_other(*asked)
+        super().refuse_other(*asked)
+
+    def note(self, *asked: Any, **new: Any) -> str:
+        """List a ledger beside both files; return the certificate's note where it could not be."""
+        return self.other.note(*asked, **new) or super().note(*asked, **new)

@@ -56,7 +56,7 @@ class Across:
 
     @classmethod
     def of(cls, values: Floats, variances: Floats, sums: Sequence[tuple[Floats, Floats, float]]) -> Across:
-        """Return the state by copies of single strata and of sums over strata.
+        """Return the `Across`, least squares, of copies of single strata and of sums over strata of an interaction.
 
         Args:
             values: Array (strata, entries) of the strata's own copies; 0 where there is none.
@@ -82,21 +82,27 @@ class Across:
         return cls(solved @ wanted, solved, unknown)
 
     def estimable(self, weights: Floats) -> Bools:
-        """Return a mask of the functions whose sum is known, by their weights (functions, strata)."""
+        """Return a mask of functions: True where the sum over strata is known; `weights` are (functions, strata)."""
         size = np.abs(weights).max(axis=1, initial=0.0)
         return np.asarray(np.abs(weights @ self.unknown).max(axis=1, initial=0.0) <= NOTHING * size)
 
     def sums(self, weights: Floats) -> Floats:
-        """Return estimates (functions, entries) of the sums over strata by weights (functions, strata)."""
+        """Return an array (functions, entries): estimates summed over strata by `weights` (functions, strata)."""
         return weights @ self.values
 
     def covariance(self, one: Floats, other: Floats) -> Floats:
-        """Return an array, one a row: noise covariance of two sums over strata, of weights `one` and `other`."""
+        """Return an array, one a function: noise covariance of two sums of this state, by weights `one`, `other`.
+
+        Both are arrays (functions, strata).
+        """
         return np.asarray(np.einsum("fs,fs->f", one @ self.noise, other))
 
 
 def slices(table: Noisy, leaves: Sequence[Leaf], by: frozenset[str]) -> list[Slice]:
-    """Return the slices of a noisy table of everybody over some of the columns `by`, one for each set of strata."""
+    """Return a list of `Slice`, one for each set of strata that a noisy `table` of everybody counts together.
+
+    The table has some of the columns `by` that define the strata, `leaves`; a slice keeps its other columns.
+    """
     outer = [name for name in table.columns if name in by]
     inner = tuple(name for name in table.columns if name not in by)
     whole = table.values.transpose([table.columns.index(name) for name in (*outer, *inner)])
@@ -122,7 +128,7 @@ def slices(table: Noisy, leaves: Sequence[Leaf], by: frozenset[str]) -> list[Sli
 
 
 def _together(several: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return level number -> smallest one of those that merges put together with it, over all strata's levels."""
+    """Return {level number: smallest of those merged with it}; `several` has the level numbers of each stratum."""
     found: dict[int, int] = {}
     for codes in several:
         joined = {found.get(code, code) for code in codes}

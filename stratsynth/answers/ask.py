@@ -73,6 +73,7 @@ def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level
 
 
 def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
+    """Return one Answer by least squares to `queries` of one kind: their cells, one query after the other."""
     schema, first = squares.tables.schema, queries[0]
     # a unit adds up to most_rows rows of weight most, so sampling variances grow by at most their product
     effect = float(schema.most_rows * schema.row_weight.most)
@@ -89,9 +90,10 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
 
 
 def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
-    """Return numerators and denominators, a function a cell, of queries that differ in levels of conditions alone.
+    """Return the `QueryBatch` of queries that differ in levels of conditions alone: a function for each cell.
 
-    For a mean or quantile both are rows with a number. Cells are those of the first query, then of the next.
+    For a mean or quantile, numerators too count rows with a number. Cells of the schema's levels are those of the first
+    query, then of the next.
     """
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
@@ -119,9 +121,9 @@ def functions(schema: Schema, queries: Sequence[Query]) -> QueryBatch:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """Return an array: for each cell of `number` queries like `query`, the index of the cell it is compared with.
+    """Return an integer array: for each cell of `number` queries like `query`, the index of the cell it is compared to.
 
-    That is the cell with the levels of `versus`; queries come one after the other.
+    That is the cell with the levels of `versus`, in the schema; queries come one after the other.
     """
     shape = schema.shape(query.cells)
     cells = int(np.prod(shape, dtype=int))
@@ -137,6 +139,10 @@ def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
 def _counts(
     squares: Squares, asked: QueryBatch, level: float, effect: float, reference: NDArray[np.intp] | None
 ) -> Answer:
+    """Return the Answer by `squares` on the counts `asked`; with `reference`, cells' indices, on differences from them.
+
+    Intervals are at `level`; `effect` is a factor on the sampling variance.
+    """
     value, known = squares.estimate(asked.numerator)
     noise = variance(squares, asked.numerator, known)
     (rows,), (sized,) = squares.estimate(Functions(1, {}))

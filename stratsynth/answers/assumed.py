@@ -78,7 +78,7 @@ class _Part:
 
     @cached_property
     def people(self) -> Floats:
-        """Expected records of each stratum that lacks a table, 0 of others; infinite if unknown."""
+        """Array: expected records of each stratum that lacks a table, 0 of others; infinite if unknown."""
         declared = np.array([leaf.people for leaf in self.squares.tables.leaves])
         if self.unsized.any() and np.isfinite(self.rest):
             even = max(self.rest, 0.0) / self.unsized.sum()
@@ -87,7 +87,7 @@ class _Part:
         return np.where(self.lacking, np.where(self.unsized, declared, values), 0.0)
 
     def answer(self) -> Answer:
-        """Return the Answer, without an estimate in cells most of whose records are in strata that lack a table."""
+        """Return the Answer to this query, NaN in cells most of whose records are in strata that lack a table."""
         query, inside = self.query, self._within(self.query.cells)
         over = query.cells if query.statistic == "count" else query.by if query.statistic == "rate" else ()
         found = self._counts(inside) if query.statistic == "count" else self._quotients(inside, over)
@@ -140,7 +140,7 @@ class _Part:
 
     @cached_property
     def _own(self) -> QueryBatch:
-        """Numerators and denominators of the strata that have tables."""
+        """`QueryBatch` of numerators and denominators in the strata that have tables."""
         asked = functions(self.squares.tables.schema, [self.query])
         return QueryBatch(self._of_kept(asked.numerator), self._of_kept(asked.denominator))
 
@@ -216,7 +216,7 @@ class _Part:
 
 
 def _between(estimate: Floats, least: Answer, most: Answer) -> Answer:
-    """Return an Answer: this `estimate`, intervals from the lower ends of `least` to the upper ends of `most`."""
+    """Return an Answer with the array `estimate`, and intervals from lower ends of `least` to upper ends of `most`."""
     return replace(
         least,
         estimate=np.where(np.isfinite(least.estimate + most.estimate), estimate, np.nan),

@@ -39,9 +39,9 @@ class ClippedSum:
 
 
 def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ...]:
-    """Return a tuple of the noisy sums, in an Arrow table of measurements, of columns that declare a clip.
+    """Return a tuple of `ClippedSum`: noisy sums in Arrow `measurements` of columns for which the schema has a clip.
 
-    Those taken with another clip are left out.
+    Those taken with another clip are left out; ReleaseError for damaged ones.
     """
     if "sum" not in measurements.column_names:
         return ()
@@ -54,9 +54,9 @@ def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ..
 
 
 def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]]) -> Iterator[ClippedSum]:
-    """Yield the noisy sums in an Arrow table of measurements whose descriptions are the keys of `taken`.
+    """Yield a `ClippedSum` for each noisy sum in Arrow `measurements` whose description is a key of `taken`.
 
-    The values are their column, centre and scale.
+    The values are their column, centre and scale. ReleaseError for unsound noise.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -72,9 +72,9 @@ def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]])
 
 
 def _clip_described(schema: Schema, of: str) -> tuple[str, float, float] | None:
-    """Return (column, centre, scale) of a sum by its description `of`, a JSON text.
+    """Return (column, centre, scale) of a sum described by the JSON text `of`.
 
-    None for one that is not up to a clip.
+    None unless it is of one numeric column of the schema, up to its clip.
     """
     said: dict[str, Any] = json.loads(of) if of else {}
     if said.get("sum") != "columns" or said.get("square") or len(said.get("columns", ())) != 1:

@@ -45,7 +45,7 @@ class Combined:
 def combine(
     estimates: Sequence[float], variances: Sequence[float], *, size: float = 1.0, level: float = 0.95
 ) -> Combined:
-    """Return mean and interval of estimates of one number, one from each of the tables of `Release.samples`.
+    """Return `Combined`, mean and interval of estimates of one number, one from each table of `Release.samples`.
 
     The interval is for the number as it is in the release's model. It excludes the model's own error: columns that no
     measured table holds together are independent in the tables.

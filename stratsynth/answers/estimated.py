@@ -49,7 +49,7 @@ class Mean:
     none, or it is not known."""
 
     def less(self, other: Mean) -> Mean:
-        """Return this mean minus `other`, a disjoint group's with independent noise: variances, cumulants add up."""
+        """Return this Mean minus the Mean `other` of a disjoint group with independent noise; variances add up."""
         noise, both = (
             (one[0] + two[0], one[1] + two[1]) for one, two in ((self.noise, other.noise), (self.both, other.both))
         )
@@ -112,6 +112,7 @@ def _based(model: Estimate, query: Query, mean: Mean | str) -> dict[str, float]:
 
 
 def _row(model: Estimate, query: Query, mean: Mean | str) -> dict[str, Any]:
+    """Return a dict, figure -> value, for a cell of a query to a model of means: its Mean, or why there is none."""
     if isinstance(mean, str):
         return dict(zip(_KEYS, (*[np.nan] * 6, "not_estimable", np.nan, np.nan, mean), strict=True))
     inner, outer = (half_width(*error, query.level) for error in (mean.noise, mean.both))
@@ -154,7 +155,7 @@ def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
 
 
 def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
-    """Return a mapping from column to the set of levels that a `cell` (column -> level) and a query allow."""
+    """Return a mapping, column -> set of the schema's levels, that a `cell` (column -> level) and a query allow."""
     found = {name: frozenset({level}) for name, level in cell.items()}
     for name, levels in query.where.items():
         several = frozenset(levels_of(schema, name, levels))
@@ -175,5 +176,5 @@ def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Esti
 
 
 def _key(schema: Schema, group: Group) -> frozenset[tuple[str, frozenset[str]]]:
-    """Return a group, column -> set of levels, as a hashable key: the columns that it restricts, with their levels."""
+    """Return a group, column -> set of levels, as a hashable set of pairs, without those of all levels in a schema."""
     return frozenset((name, some) for name, some in group.items() if some != frozenset(schema.levels(name)))

@@ -55,16 +55,16 @@ class Answer:
     """Mean of numbers as they are drawn, where bins are too wide for an interval; NaN elsewhere."""
 
     def take(self, cells: slice | NDArray[np.intp]) -> Answer:
-        """Return the Answer on some of the cells: a slice, or an array of their indices."""
+        """Return an Answer with this one's entries for some `cells`: a slice, or an array of their indices."""
         return Answer(*(array[cells] for array in vars(self).values()))
 
     def where(self, mask: NDArray[np.bool_], other: Answer) -> Answer:
-        """Return this Answer, with the `other` one's entries in the cells where the mask is true."""
+        """Return an Answer with entries of `other` in the cells where `mask`, an array, is true, else this one's."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Answer(*(np.where(mask, theirs, own) for own, theirs in pairs))
 
     def without(self, mask: NDArray[np.bool_]) -> Answer:
-        """Return this Answer without estimates and intervals in the cells where the mask is true; `measured` stays."""
+        """Return this Answer with NaN for estimates and intervals where `mask`, an array, is true; `measured` stays."""
         return self.where(mask, replace(unknown(len(mask)), measured=self.measured))
 
 
@@ -75,14 +75,14 @@ def unknown(number: int) -> Answer:
 
 
 def quantile_of(level: float) -> float:
-    """Return the normal quantile z with P(|Z| <= z) = level; 1.96 for 0.95."""
+    """Return the normal quantile z with P(|Z| <= z) = `level`; 1.96 for 0.95."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def counts(value: Floats, variance: Floats, rows: float, level: float, effect: float) -> Answer:
-    """Return the Answer on noisy counts, arrays `value` and `variance`, of cells among about `rows` records.
+    """Return the Answer on noisy counts: arrays `value` and noise `variance` (NaN: unknown), among `rows` records.
 
-    `level` is the probability of the intervals; `effect` widens the sampling error.
+    `level` is the probability of both intervals; `effect` is a factor on the sampling variance.
     """
     z, sd = quantile_of(level), np.sqrt(variance)
     low, high = value - z * sd, value + z * sd
@@ -113,12 +113,12 @@ class RatioOfSums:
 
     @property
     def value(self) -> Floats:
-        """Quotient a / b; NaN if b is not above 0."""
+        """Array of quotients a / b; NaN if b is not above 0."""
         return np.divide(self.a, self.b, out=np.full_like(self.a, np.nan), where=self.b > 0)
 
     @property
     def variance(self) -> Floats:
-        """Noise variance of the quotient, to first order in the noise."""
+        """Array: noise variance of each quotient, to first order in the noise."""
         r = self.value
         spread = self.variance_a - 2 * r * self.covariance + r**2 * self.variance_b
         return np.maximum(spread, 0.0) / self.b**2
@@ -134,11 +134,11 @@ class RatioOfSums:
 
     @property
     def sampling(self) -> Floats:
-        """Sampling variance of the quotient, for independent rows of weight 1."""
+        """Array: sampling variance of each quotient, for independent rows of weight 1."""
         return np.maximum(self.scatter, 0.0) / self.b**2
 
     def answer(self, level: float, effect: float) -> Answer:
-        """Return the Answer on these quotients, with intervals of probability `level`.
+        """Return the Answer on these quotients, one a cell, with two intervals of probability `level`.
 
         `effect` is a factor on the sampling variance.
         """

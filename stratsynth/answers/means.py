@@ -88,13 +88,13 @@ class _Ways:
         return 2.0 ** min(math.frexp(float(np.abs(within.ends(self.column)).max()))[1], 1023)
 
     def in_units(self, answer: Answer) -> Answer:
-        """Return an Answer in units of scale, `answer`, as one in the column's own unit."""
+        """Return `answer`, which is in multiples of this `unit`, as an Answer in the column's own unit."""
         numbers = {name: getattr(answer, name) * self.unit for name in (*FIGURES, "above", "point")}
         return replace(answer, **numbers)
 
     @cached_property
     def ends(self) -> Floats:
-        """Array (2, bins): the smallest and the largest number of each bin."""
+        """Array (2, bins): the smallest and the largest number of each bin, in multiples of `unit`."""
         return within.ends(self.column) / self.unit
 
     @cached_property
@@ -108,17 +108,17 @@ class _Ways:
 
     @cached_property
     def middles(self) -> Floats:
-        """Mean of the numbers that are drawn in each bin."""
+        """Array, one a bin: the mean of the numbers that are drawn in it, in multiples of `unit`."""
         return np.asarray(middles(self.column, self.law), dtype=np.float64) / self.unit
 
     @cached_property
     def drawn(self) -> Floats:
-        """Array (bins, places): numbers at even places of each bin, as they are drawn."""
+        """Array (bins, places): numbers at even places of each bin, as they are drawn, in multiples of `unit`."""
         return within.drawn(self.column, self.law) / self.unit
 
     @cached_property
     def size(self) -> Floats:
-        """Mean absolute value of each group's numbers, as drawn within bins; 0 if noise hides it.
+        """Array: mean absolute value of each group's numbers, as drawn within bins; 0 if noise hides it.
 
         A size that noise alone makes large would let through intervals that the same noise has moved.
         """
@@ -126,16 +126,16 @@ class _Ways:
         return np.where(found.value > SURE * np.sqrt(found.variance), found.value, 0.0)
 
     def says_enough(self, answer: Answer, size: Floats) -> Bools:
-        """Return a mask of the cells of an answer whose noise interval is narrow enough to be given.
+        """Return a mask of the cells of `answer` whose noise interval is narrow enough to be shown.
 
         Half of it is at most HALF of `size`, the mean size of numbers.
         """
         return np.asarray((answer.noise_high - answer.noise_low) / 2 <= HALF * size)
 
     def by_counts(self, reference: Cells | None) -> Answer:
-        """Return the Answer on means of numbers as they are drawn within bins.
+        """Return the Answer on this column's means in each group, of numbers as they are drawn within bins.
 
-        With `reference`, a cell's index for each cell, on differences from its mean.
+        With `reference`, a cell's index for each cell, on differences from that cell's mean; in multiples of `unit`.
         """
         return self._answer(self._sum(self.middles), reference=reference)
 
@@ -206,7 +206,7 @@ class _Ways:
         return found.where(known, widened)
 
     def _counts_all(self, name: str, factor: Floats) -> Bools:
-        """Return a mask of the groups whose `factor` by levels of the column `name` counts all of them.
+        """Return a mask of functions, True where `factor` (functions, levels of column `name`) counts all its levels.
 
         All groups, for a column that defines strata.
         """
@@ -216,7 +216,7 @@ class _Ways:
         return np.asarray((factor[:, :levels] == 1).all(axis=1))
 
     def _sum(self, numbers: Floats) -> Functions:
-        """Return functions, one a group: its rows, each multiplied by the entry of `numbers` (an array) for its bin."""
+        """Return `Functions`, one a group: sums over its rows of the entry of `numbers`, an array, for a row's bin."""
         each = np.zeros((1, self.column.size))
         each[0, : len(numbers)] = numbers
         return self.rows.times(self.name, each)
@@ -237,7 +237,7 @@ class _Ways:
 
 
 def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Interaction] | None:
-    """Return (centre, measured sums of the column `name` in a release's tables); None without any.
+    """Return (centre, `Interaction` of measured sums of the column `name` in a release's tables); None without any.
 
     The sums are a copy for each stratum and one for all; both are in units of `unit`. Of sums about several centres,
     those about the most frequent one.

@@ -64,6 +64,7 @@ def modelled(
 
 
 def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, laws: Mapping[str, Inside]) -> float:
+    """Return a model's count of `total`, share, rate, mean or quantile (by `laws`) for a query's `cell` by column."""
     where = {name: frozenset(codes(model.schema, name, levels)) for name, levels in query.where.items()}
     group = _narrowed(where, {name: cell[name] for name in query.by})
     if query.numeric:
@@ -95,6 +96,7 @@ def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]], l
 
 
 def _narrowed(where: dict[str, frozenset[int]], cell: dict[str, int]) -> dict[str, frozenset[int]]:
+    """Return the condition `where`, column -> codes, with the code of each column of `cell` demanded too."""
     narrowed = dict(where)
     for name, code in cell.items():
         narrowed[name] = narrowed.get(name, frozenset({code})) & {code}
@@ -102,4 +104,5 @@ def _narrowed(where: dict[str, frozenset[int]], cell: dict[str, int]) -> dict[st
 
 
 def _mass(model: TableModel, where: dict[str, frozenset[int]]) -> float:
+    """Return the model's probability, 0 to 1, of the condition `where`, column -> codes; 0 if a column has none."""
     return model.mass(where) if all(where.values()) else 0.0

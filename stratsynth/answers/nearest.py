@@ -28,7 +28,7 @@ class Nearest(dict[tuple[str, ...], str]):
         self._tables = squares.tables
 
     def __missing__(self, columns: Columns) -> str:
-        """Return and keep the note on these columns."""
+        """Return and keep the note, words on why no table covers `columns`: strata without, or nearest tables."""
         own = [name for name in columns if name not in self._tables.by]
         lacking = [leaf for leaf in self._tables.leaves if not has_table(leaf, columns, self._tables.by)]
         if 0 < len(lacking) < len(self._tables.leaves):
@@ -70,9 +70,6 @@ class Nearest(dict[tuple[str, ...], str]):
 
 
 def has_table(leaf: Leaf, columns: Sequence[str], by: AbstractSet[str]) -> bool:
-    """True if one table of the stratum `leaf` has all of `columns` that vary in it.
-
-    `by` are those that define strata.
-    """
+    """True if one table of stratum `leaf` has all `columns` but those of `by`, defining strata, constant in it."""
     wanted = {*(name for name in columns if name not in by), *leaf.merged(columns)}
     return any(wanted <= set(table.columns) for table in leaf.tables)

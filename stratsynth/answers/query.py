@@ -41,7 +41,7 @@ class Query:
     """Column of `by` or `columns` -> reference level: results are differences from the cell with these levels."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown statistics, level or quantile not in (0, 1), and malformed columns or conditions.
+        """Raise UsageError for unknown statistics, level or quantile not in (0, 1), malformed columns or conditions.
 
         Refused are also a column in both `columns` and `by`, the order of a quantile where none is asked for, and
         differences of quantiles. Lists become tuples.
@@ -69,12 +69,12 @@ class Query:
 
     @property
     def order(self) -> float:
-        """Order of the quantile, in (0, 1)."""
+        """Order of the quantile, a number in (0, 1)."""
         return 0.5 if self.quantile is None else self.quantile
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Columns that identify a result: those of `by`, then, unless a number is asked for, those of `columns`."""
+        """Tuple of columns that identify a result: those of `by`, then, unless a number is asked for, `columns`."""
         return (*self.by, *(() if self.numeric else self.columns))
 
     @property
@@ -83,7 +83,7 @@ class Query:
         return self.statistic in {"mean", "quantile"}
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns and levels not in the schema, and a query that makes no sense.
+        """Refuse this query (UsageError) for columns and levels that the schema lacks, or if it makes no sense.
 
         Such are more than `MOST_CELLS` results; `versus` of several levels, or of columns that are no result's; and a
         mean or quantile of more than one column, or of one without numbers.
@@ -128,7 +128,10 @@ def _names(key: str, given: object) -> tuple[str, ...]:
 
 
 def codes(schema: Schema, name: str, condition: object) -> list[int]:
-    """Return a list of the codes of the levels of column `name` that a `condition` names; refused as by `levels_of`."""
+    """Return a list of codes: the levels of the schema's column `name` that a `condition` names.
+
+    SchemaError or UsageError as by `levels_of`.
+    """
     try:
         return [schema.index(name, level) for level in levels_of(schema, name, condition)]
     except UsageError as error:

@@ -29,15 +29,15 @@ class QueryBatch:
     """Sums of the numbers, and of their squares, as drawn within bins; None for shares."""
 
     def take(self, cells: NDArray[np.intp]) -> QueryBatch:
-        """Return the batch with the functions of the cells of these indices, in their order."""
+        """Return a `QueryBatch` of this one's functions for the `cells` with these indices, in their order."""
         moments = None if self.moments is None else (self.moments[0].take(cells), self.moments[1].take(cells))
         return QueryBatch(self.numerator.take(cells), self.denominator.take(cells), moments)
 
 
 def quotient(squares: Squares, asked: QueryBatch) -> RatioOfSums:
-    """Return RatioOfSums, numerator over denominator of each cell of the batch `asked`, with both parts' noise.
+    """Return `RatioOfSums`: numerator over denominator of each cell of the batch `asked`, with their noise.
 
-    By the least squares.
+    Both are estimated by the least squares, `squares`.
     """
     (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
     first, second = (a, a) if asked.moments is None else (squares.estimate(part)[0] for part in asked.moments)
@@ -95,9 +95,9 @@ def quotients(
 
 
 def variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -> Floats:
-    """Return an array of the noise variance of each function, not below 0; NaN where the mask `known` is false.
+    """Return an array: each function's noise variance, in records squared, at least 0; NaN where `known` is false.
 
-    In records squared, by the least squares.
+    By the least squares, `squares`.
     """
     return np.where(known, np.maximum(squares.covariance(functions, functions), 0.0), np.nan)
 
@@ -105,7 +105,7 @@ def variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -
 def correlations(
     between: Floats, together: Floats, noise: tuple[Floats, Floats], sampling: tuple[Floats, Floats]
 ) -> intervals.ErrorCorrelations:
-    """Return correlations of two estimates' errors, of noise and of noise and sampling, in each cell.
+    """Return `ErrorCorrelations`, by cell, of two estimates' errors: of noise, and of noise and sampling.
 
     Args:
         between: Covariances of their noise.

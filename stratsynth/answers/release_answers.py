@@ -22,6 +22,7 @@ from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import UsageError
 from stratsynth.models.estimate import Estimate
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
@@ -65,23 +66,28 @@ class Answers:
         Args:
             schema: All columns of the release.
             certificate: The certificate of the release.
-            measurements: Loads every noisy answer.
-            model: Loads the model.
-            laws: Loads the laws of numbers within bins, by column.
+            measurements: Function that loads every noisy answer.
+            model: Function that loads the model.
+            laws: Function that loads the laws of numbers within bins, by column.
         """
         self._schema, self._certificate, self._measurements = schema, certificate, measurements
         self._get_model, self._laws = model, laws
 
     @cached_property
     def squares(self) -> Squares:
-        """Least squares over all tables of the release; UsageError for a release without tables."""
+        """`Squares`, least squares over all tables of this release; UsageError for a release without tables."""
+        if isinstance(self._schema, CountedTables):
+            raise UsageError(
+                "query: noisy tables of linked tables have several totals, and no answer is made of all of them: count "
+                "in what sample_tables draws, or read measurements.parquet."
+            )
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
         measurements = self._measurements()
         return Squares(read_tables(self._schema, self._certificate, measurements, lambda: self._model, self._laws()))
 
     def _from_means(self, query: Query) -> bool:
-        """True if the release's own means answer the query: it holds that mean, or no tables at all."""
+        """True if this release's own means answer `query`: it holds that mean, or no tables at all."""
         if self._tables == "none":
             return True
         if self._tables == "alone" or query.statistic != "mean":
@@ -103,20 +109,20 @@ class Answers:
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
-        """Sentences on assumptions of the intervals beside the noise's law; empty if answers chose nothing."""
+        """Tuple of sentences on assumptions of the intervals beside the noise's law; empty if there are none."""
         return conditions(self._certificate, tables=self._tables != "none")
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Return a mapping from column to a list, one entry a cell: the query's cells' columns, `FIGURES`, `DESIGN`."""
+        """Return a dict, column -> list with an entry for each cell of `query`: cells' levels, `FIGURES`, `DESIGN`."""
         (figures,) = self._figures_of([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return a mapping from column (`query`, its number from 0, `cell`, `FIGURES`, `DESIGN`) to a list.
+        """Return a dict, column -> list: `query` (its number from 0), `cell` (text), `FIGURES` and `DESIGN`.
 
-        It has an entry for each cell of each of the queries, in order.
+        It has an entry for each cell of each of the `queries`, in order.
         """
         found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES, *DESIGN)}
         names: dict[tuple[str, ...], list[str]] = {}
@@ -153,18 +159,20 @@ class Answers:
         return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
-        """Return one query's results as a frame: a row per cell, with the cell's columns, `FIGURES` and `DESIGN`."""
+        """Return a pandas frame, a row for each cell of `query`: the cell's levels, `FIGURES` and `DESIGN`."""
         return _frame(self.one(query))
 
     def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
-        """Return several queries' results as one frame: rows in order, columns `query`, `cell`, `FIGURES`, `DESIGN`."""
+        """Return one pandas frame for `queries`, a row a cell, in order: `query`, `cell`, `FIGURES`, `DESIGN`."""
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:
+        """Return a list of texts, one for each cell of the columns `names`, row-major: "SEX=1, AGE=0-4"."""
         levels = [[f"{name}={level}" for level in self._schema.levels(name)] for name in names]
         return [", ".join(cell) for cell in itertools.product(*levels)]
 
     def _figures(self, query: Query, answer: Answer) -> dict[str, list[Any]]:
+        """Return a dict, figure -> list by cell, of the Answer to a query: `FIGURES`, status, above, model, note."""
         answer, taken = self._with_assumed(query, answer)
         figures = {name: getattr(answer, name).tolist() for name in intervals.FIGURES}
         unknown = ~np.isfinite(answer.estimate)
@@ -178,7 +186,7 @@ class Answers:
         return {**figures, "model": guessed.tolist(), "note": notes}
 
     def _notes(self, query: Query, answer: Answer, taken: NDArray[np.bool_]) -> list[str]:
-        """Return a list of notes, one a cell of an answer; "" where figures say all.
+        """Return a list of texts, a note on each cell of `answer` to `query`; "" where the figures say all.
 
         `taken` masks cells with assumed bounds.
         """
@@ -196,7 +204,10 @@ class Answers:
         return found
 
     def _dates(self, query: Query, answer: Answer, i: int) -> str:
-        """Return the moments of cell `i` that a mean or quantile of a temporal column is in units of; else ""."""
+        """Return text: as dates, cell `i` of `answer` to a `query` for a mean or quantile of a temporal column.
+
+        "" for other columns and durations.
+        """
         column = self._schema.column(query.columns[0]) if query.numeric else None
         if not isinstance(column, Temporal) or column.kind == "duration":
             return ""
@@ -216,7 +227,7 @@ class Answers:
         return f"mean of min({name}, {clip:,}); numbers above raise it by 0 to {above:,.6g}"
 
     def _with_assumed(self, query: Query, answer: Answer) -> tuple[Answer, NDArray[np.bool_]]:
-        """Return (the answer to a query with bounds where strata that lack a table hide it; mask of such cells)."""
+        """Return (`answer` to `query`, with bounds where strata without a table hide it; mask of such cells)."""
         taken = ~np.isfinite(answer.estimate) & ~answer.measured
         other = assumed(self.squares, query) if taken.any() else None
         if other is None:
@@ -231,6 +242,7 @@ class Answers:
         return modelled(self._model, query, unknown, size, self.squares.tables.laws)
 
     def _uncovered(self, query: Query) -> str:
+        """Return words on why no table covers the columns of `query`: strata that lack one, or the nearest tables."""
         return self._nearest[tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))]
 
     @cached_property

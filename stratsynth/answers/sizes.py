@@ -59,7 +59,7 @@ def size_estimates(
     variances: NDArray[np.float64],
     pooled: tuple[float, float] | None,
 ) -> SizeEstimates | None:
-    """Return the least-squares sizes of disjoint groups that together hold everybody; None if the total is unknown.
+    """Return `SizeEstimates`, least squares, of disjoint groups that together hold everybody; None without a total.
 
     Args:
         labels: The label of each group.
@@ -93,13 +93,13 @@ def size_estimates(
 def measured_sizes(
     schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
 ) -> SizeEstimates | None:
-    """Return the sizes that a release's tables give, those of `Release.query`; None where they give no total.
+    """Return the `SizeEstimates` of a release's tables, those of `Release.query`; None where they give no total.
 
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer.
-        model: Loads the release's model; called only if strata are split again.
+        measurements: Every noisy answer, an Arrow table.
+        model: Function that loads the release's model; called only if strata are split again.
     """
     if not of_tables(measurements).num_rows:
         return None
@@ -111,7 +111,7 @@ def measured_sizes(
 
 
 def sizes_by(squares: Squares) -> SizeEstimates | None:
-    """Return `SizeEstimates` of strata and everybody from a release's `squares`; None if its tables give no total."""
+    """Return `SizeEstimates` of strata and everybody by the least squares `squares`; None if tables give no total."""
     labels = [leaf.label for leaf in squares.tables.leaves]
     if squares.tables.across:
         return _sizes_across(squares, labels)
@@ -120,7 +120,10 @@ def sizes_by(squares: Squares) -> SizeEstimates | None:
 
 
 def _sizes_across(squares: Squares, labels: Sequence[str]) -> SizeEstimates | None:
-    """Return `SizeEstimates` of strata, called `labels`, where tables of everybody count several together."""
+    """Return `SizeEstimates` of strata, called `labels`, by `squares`, whose tables of everybody count some together.
+
+    None if the total is unknown.
+    """
     number = len(labels)
     everybody, each = Functions(number, {}), Functions(number, {}, np.eye(number))
     (value, *_), (known, *_) = squares.estimate(everybody)

@@ -61,13 +61,13 @@ class Functions:
     """Functions that are added to these, one to each; None for none."""
 
     def times(self, name: str, factor: Floats) -> Functions:
-        """Return these functions multiplied by a factor of column `name`: an array (functions or 1, levels)."""
+        """Return these functions multiplied by `factor`, an array (functions or 1, levels), of the column `name`."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
         return replace(self, factors={**self.factors, name: factor})
 
     def take(self, rows: NDArray[np.intp]) -> Functions:
-        """Return the functions with the indices `rows`, in that order."""
+        """Return `Functions`: those of these with the indices `rows`, in that order."""
         return Functions(
             len(rows),
             {name: factor[rows] for name, factor in self.factors.items()},
@@ -78,7 +78,7 @@ class Functions:
 
     @property
     def terms(self) -> tuple[Functions, ...]:
-        """Functions that add up to these, each a product of factors."""
+        """Tuple of `Functions` that add up to these, each a product of factors."""
         return (self,) if self.more is None else (self, *self.more.terms)
 
 
@@ -106,7 +106,7 @@ class Interaction:
 
     @classmethod
     def of(cls, values: Floats, variances: Floats, total: Floats | None, variance: float) -> Interaction:
-        """Return the interaction of strata's copies, `values` (strata, entries), of these noise variances.
+        """Return an `Interaction` of strata's copies `values` (strata, entries) and noise `variances` (infinite: none).
 
         A pooled copy, `total` of `variance`, or None, is worked in: with all strata measured, z_s moves by v_s (Z - sum
         z) / (V + sum v).
@@ -118,16 +118,16 @@ class Interaction:
 
     @cached_property
     def lacking(self) -> Bools:
-        """Mask of the strata without a measured copy of the interaction."""
+        """Mask by stratum: True without a measured copy of the interaction."""
         return np.isinf(self.variances)
 
     @cached_property
     def known(self) -> Floats:
-        """Noise variance of each stratum's copy, with 0 in place of infinite ones."""
+        """Array by stratum: noise variance of its copy, 0 in place of infinite ones."""
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return two parts of weights (functions, strata): a pooled one, a number a function; the measured strata's."""
+        """Return (pooled part, a number a function; rest (functions, strata), 0 where unmeasured) of `weights`."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
@@ -135,7 +135,7 @@ class Interaction:
         return k, np.where(self.lacking, 0.0, weights - k[:, None])
 
     def estimable(self, weights: Floats) -> Bools:
-        """Return a mask of the functions whose sum is known, by their weights (functions, strata).
+        """Return a mask of functions: True where their sum over the strata is known; `weights` are (functions, strata).
 
         Unmeasured strata have one weight, 0 if nothing is pooled.
         """
@@ -147,14 +147,14 @@ class Interaction:
         return np.asarray((there == there[:, :1]).all(axis=1))
 
     def sums(self, weights: Floats) -> Floats:
-        """Return estimates (functions, entries) of the sums over strata by weights (functions, strata)."""
+        """Return an array (functions, entries): this estimate summed over strata by `weights` (functions, strata)."""
         k, rest = self.split(weights)
         # k Z + sum (c_s - k) z_s; with all strata measured, k is 0 and `values` already contain Z
         found = rest @ self.values
         return found if self.total is None else found + k[:, None] * self.total
 
     def covariance(self, one: Floats, other: Floats) -> Floats:
-        """Return an array, one a row: noise covariance of two sums over strata, of weights `one` and `other`.
+        """Return an array, one a function: noise covariance of two sums over strata, by weights `one` and `other`.
 
         Both are (functions, strata); the covariance is that along a unit vector.
         """
@@ -172,7 +172,7 @@ class Squares:
     """Estimates and noise covariances of linear functions of the counts, from all tables of a release."""
 
     def __init__(self, tables: Tables) -> None:
-        """Keep the tables; results are computed on demand and cached."""
+        """Keep `tables`, all those of a release; results are computed on demand and cached."""
         self.tables = tables
         self._found: dict[Columns, Interaction | Across] = {}
         self._places: dict[str, tuple[list[list[int]], NDArray[np.intp]]] = {}
@@ -182,7 +182,7 @@ class Squares:
         """(Number, stratum) of every stratum in which a defining column takes several levels."""
 
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
-        """Return (array of each function's estimate, in records, NaN if unknown; mask of known ones)."""
+        """Return (array: estimate of each of `functions`, in records, NaN if unknown; mask of the known ones)."""
         value, known = np.zeros(functions.number), np.ones(functions.number, dtype=bool)
         for term in functions.terms:
             for (_, columns), part, weights, found in self._keyed(term):
@@ -221,7 +221,7 @@ class Squares:
         return result
 
     def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
-        """Return the strata's measured totals and their variances (infinite: none), and everybody's own, or None."""
+        """Return (strata's measured totals, their variances, infinite: none; everybody's (total, variance) or None)."""
         return self._totals
 
     @cached_property
@@ -231,7 +231,7 @@ class Squares:
         return values[:, 0], variances, None if pooled is None else (float(pooled[0].item()), float(pooled[1]))
 
     def most(self, functions: Functions) -> Floats:
-        """Return an array: the largest value of each 0/1 function, by the strata's public sizes.
+        """Return an array: the largest value that each of `functions`, 0 or 1, can have by the strata's public sizes.
 
         Infinite if unknown.
         """
@@ -241,11 +241,11 @@ class Squares:
         return found
 
     def strata(self, functions: Functions) -> Floats:
-        """Return an array (functions, strata): the part of each stratum's levels that each function counts."""
+        """Return an array (functions, strata): the part of each stratum's levels that each of `functions` counts."""
         return self._weights(functions, tuple(name for name in functions.factors if name in self.tables.by))
 
     def nearest(self, columns: Columns) -> list[Columns]:
-        """Return the maximal subsets of `columns` that measured tables cover, largest first; [] if there are none."""
+        """Return a list of the maximal subsets of `columns` that measured tables cover, largest first; [] if none."""
         several = [c for size in range(len(columns), 0, -1) for c in itertools.combinations(columns, size)]
         held = [c for c in several if self._covers(c)]
         return [c for c in held if not any(set(c) < set(d) for d in held)]
@@ -295,7 +295,7 @@ class Squares:
                     yield (number, every), here, alone, self._alone(number, every)
 
     def _weights(self, functions: Functions, outer: Columns) -> Floats:
-        """Return an array (functions, strata): factors of the columns `outer`, averaged over the stratum's levels."""
+        """Return an array (functions, strata): product of the factors of columns `outer`, averaged over levels."""
         found = self._kept(functions)
         for name in outer:
             several, place = self._levels(name)
@@ -317,7 +317,7 @@ class Squares:
         return self._places[name]
 
     def _interaction(self, columns: Columns) -> Interaction | Across:
-        """Return the interaction of `columns` by least squares: copies of strata, several and all; cached."""
+        """Return the `Interaction` or `Across` of `columns`: least squares of copies of strata and of sums; cached."""
         if columns not in self._found:
             values, variances = self._copies(columns)
             pooled, sums = _average(self.tables.everybody, columns), self._sums(columns)
@@ -341,17 +341,17 @@ class Squares:
 
     @cached_property
     def _across(self) -> dict[tuple[int, ...], list[Noisy]]:
-        """Tables of several strata together, by the numbers of these."""
+        """Mapping from the numbers of several strata to the tables that count them together."""
         found: dict[tuple[int, ...], list[Noisy]] = {}
         for each in self.tables.across:
             found.setdefault(each.leaves, []).append(each.table)
         return found
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
-        """Return two arrays: counts over `columns`, centred along each axis, (strata, entries).
+        """Return (interaction of `columns` in each stratum's tables (strata, entries); noise variances by stratum).
 
-        Noise variances by stratum. Tables are averaged by inverse variance; the variance is infinite, and the entries
-        0, for a stratum without a table.
+        Tables are averaged by inverse variance; the variance is infinite, and the entries 0, for a stratum without a
+        table.
         """
         cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
         total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))
@@ -367,7 +367,7 @@ class Squares:
 
     @cached_property
     def _by_shape(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
-        """Tables grouped by columns and shape: (columns, numbers of their strata, tables)."""
+        """List of (columns, numbers of their strata, tables), one for tables of equal columns and shape."""
         groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
         for number, leaf in enumerate(self.tables.leaves):
             for table in leaf.tables:
@@ -377,7 +377,7 @@ class Squares:
         return [(key[0], np.array(leaves, dtype=np.intp), tables) for key, (leaves, tables) in groups.items()]
 
     def _alone(self, number: int, columns: Columns) -> Interaction:
-        """Return the interaction of `columns`, one merged among them, known in the stratum of this number only."""
+        """Return the `Interaction` of `columns`, one merged among them, known in the stratum of this `number` only."""
         leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
         if (number, columns) not in self._inside:
             self._inside[number, columns] = _average(leaves[number].tables, columns)
@@ -396,17 +396,18 @@ class _Part:
         self._means = {name: vector.mean(axis=1) for name, vector in vectors.items()}
 
     def mean(self, columns: Columns) -> Floats:
-        """Return an array, one a function: the product of the means of its factors but for those of `columns`."""
+        """Return an array, one a function: the product of the means of these factors but for those of `columns`."""
         others = [mean for name, mean in self._means.items() if name not in columns]
         return np.asarray(np.prod(others, axis=0)) if others else np.ones(1)
 
 
 def _subsets(columns: Columns) -> Iterator[Columns]:
+    """Yield every subset of `columns` as a tuple, the empty one first."""
     return itertools.chain.from_iterable(itertools.combinations(columns, n) for n in range(len(columns) + 1))
 
 
 def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
-    """Return an array, one a function: factors of the columns `outer`, averaged over the levels of stratum `leaf`."""
+    """Return an array: each function's factors of the columns `outer`, averaged over levels of a stratum `leaf`."""
     weight = np.ones(functions.number)
     for name in outer:
         weight = weight * functions.factors[name][:, leaf.codes[name]].mean(axis=1)
@@ -414,7 +415,7 @@ def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
 
 
 def _inner(one: Floats, other: Floats) -> Floats:
-    """Return an array, one a row: inner product of `one` and `other` (functions, levels), minus their rows' means.
+    """Return an array, one a row: inner product of `one` and `other` (functions, levels), each less its row's mean.
 
     Exactly 0 within rounding.
     """
@@ -426,7 +427,7 @@ def _inner(one: Floats, other: Floats) -> Floats:
 
 
 def _squares(part: _Part, columns: Columns) -> Floats:
-    """Return an array, one a function: the part, 0 to 1, of its squared norm in the interaction of `columns`."""
+    """Return an array, 0 to 1: share of each function's squared norm, by `part`, in the interaction of `columns`."""
     found = np.ones(1)
     for name in columns:
         vector = part.vectors[name]
@@ -446,7 +447,7 @@ def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
 
 
 def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
-    """Return (interaction of `columns`, an array averaged over the tables that have them; its variance).
+    """Return (interaction of `columns`, averaged by inverse variance over `tables` that have them; its variance).
 
     None if none does.
     """

@@ -71,7 +71,7 @@ class Leaf:
     """Public size in records; infinite if unknown."""
 
     def merged(self, names: Sequence[str]) -> Columns:
-        """Return a tuple of those columns among `names` that define strata and have several levels in this one."""
+        """Return a tuple of those `names` of columns that define this stratum and have several levels in it."""
         return tuple(name for name in names if len(self.codes.get(name, ())) > 1)
 
 
@@ -94,11 +94,11 @@ class Tables:
     """Counts of several strata together, from tables of all records over some of the columns that define strata."""
 
     def law(self, column: str) -> Inside:
-        """Return the law by which the numbers of this numeric column lie within its bins."""
+        """Return the `Inside` by which numbers of the numeric `column` lie within bins; by default the schema's."""
         return self.laws[column] if column in self.laws else declared(cast("Numeric", self.schema.column(column)))
 
     def sizes(self, leaf: Leaf) -> dict[str, int]:
-        """Return a mapping from each column of the schema to the number of levels that it has in the stratum `leaf`."""
+        """Return a dict from each of the schema's columns to the number of levels it has in the stratum `leaf`."""
         inside = {name: len(codes) for name, codes in leaf.codes.items()}
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
@@ -115,8 +115,8 @@ def read_tables(
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer.
-        model: Loads the release's model; called only if strata are split again, which the model alone records.
+        measurements: Every noisy answer, an Arrow table.
+        model: Function that loads the model; called only if strata are split again, which the model alone records.
         laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Raises:
@@ -182,7 +182,7 @@ def of_tables(measurements: pa.Table) -> pa.Table:
 def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
     """Yield (stratum's label, columns, cells as a flat array, noise's deviation) of each table of measurements.
 
-    `table` is the Arrow table of them; cells are row-major.
+    `table` is the Arrow table of them, ReleaseError if damaged; cells are row-major.
     """
     table = of_tables(table)
     cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
@@ -199,7 +199,7 @@ def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
 
 
 def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
-    """Return Arrow chunks' numbers as one array of type `kind`, read from buffers without pandas; refuse nulls."""
+    """Return the numbers in Arrow `chunks` as one array of type `kind`, without pandas; ReleaseError for nulls."""
     found, size = [np.zeros(0, kind)], np.dtype(kind).itemsize
     for chunk in chunks:
         if chunk.null_count:
@@ -238,6 +238,7 @@ def strata_paths(schema: Schema, certificate: Certificate, model: Callable[[], M
 
 
 def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
+    """Yield the paths of a model's innermost strata, each a tuple of strata after `above`."""
     for stratum, part in model.mixture().parts.items():
         if isinstance(part, Mixture):
             yield from _paths(part, (*above, stratum))
@@ -246,7 +247,10 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
 
 
 def _public(certificate: Certificate) -> Mapping[str, float]:
-    """Return a mapping from a stratum's label to its declared number of records; none measured to be larger."""
+    """Return a dict from label of a stratum to its declared number of records, by `certificate`.
+
+    Strata that were measured to be larger are left out.
+    """
     found = certificate.declared_and_measured
     size = next(
         (each.declared if each.declared is not None else each.measured for each in found if not each.stratum), 0
@@ -265,7 +269,7 @@ def _larger(each: ComparisonStated) -> bool:
 
 
 def label_of(stratum: Stratum, certificate: Certificate) -> str:
-    """Return the label that a stratum has in the measurements: of a merged one, its name in the certificate."""
+    """Return the label, a text, that `stratum` has in measurements: of a merged one, its name in the certificate."""
     if stratum.is_merge:
         levels = dict(stratum.items)
         for merge in certificate.strata.merged:
@@ -275,6 +279,10 @@ def label_of(stratum: Stratum, certificate: Certificate) -> str:
 
 
 def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, variance: float) -> Noisy:
+    """Return a `Noisy` of flat `values` and `variance`, shaped by the levels of the schema's `columns` in `leaf`.
+
+    ReleaseError for other columns or numbers of cells.
+    """
     if len(set(columns)) < len(columns) or not set(columns) <= set(schema.names):
         raise ReleaseError("the release's measurements are damaged: a table's columns are not the schema's.")
     shape = [len(leaf.codes[name]) if name in leaf.codes else schema.size(name) for name in columns]
@@ -284,7 +292,7 @@ def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, varian
 
 
 def _cut(table: Noisy, leaf: Leaf) -> Noisy:
-    """Return the part of a noisy table of everybody that counts the stratum `leaf`, without axes constant there."""
+    """Return a `Noisy`: the part of `table`, of everybody, that counts the stratum `leaf`, without constant axes."""
     values = table.values
     for axis, name in enumerate(table.columns):
         if name in leaf.codes:
@@ -294,7 +302,7 @@ def _cut(table: Noisy, leaf: Leaf) -> Noisy:
 
 
 def _joined(tables: Sequence[Noisy]) -> list[Noisy]:
-    """Return a list of noisy tables, one a set of columns: those of equal columns averaged by inverse variance."""
+    """Return a list of `Noisy`, one for each set of columns: `tables` of the same ones averaged by inverse variance."""
     found: dict[frozenset[str], list[Noisy]] = {}
     for table in tables:
         found.setdefault(frozenset(table.columns), []).append(table)

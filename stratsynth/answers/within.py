@@ -22,7 +22,7 @@ POINTS = 64
 
 
 def ends(column: Numeric) -> Floats:
-    """Return an array (2, bins): smallest and largest number of each bin of a column.
+    """Return an array (2, bins): smallest and largest number of each bin of a numeric column.
 
     Of reals, the ends between bins.
     """
@@ -35,9 +35,9 @@ def ends(column: Numeric) -> Floats:
 
 
 def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) -> Floats:
-    """Return an array of numbers: those below which `parts`, 0 to 1, of a column's numbers in `bins` lie, by `law`.
+    """Return an array: the number below which the part `parts`, 0 to 1, of each of a column's `bins` (codes) lies.
 
-    Bins are codes; both arrays are broadcast.
+    The law within bins is `law`; both arrays are broadcast.
     """
     codes, shares = np.broadcast_arrays(np.asarray(bins, dtype=np.int64), np.asarray(parts, dtype=np.float64))
     return inside.numbers(column, codes.ravel(), shares.ravel(), law).reshape(codes.shape)

@@ -8,13 +8,18 @@
     others = census.holdout(5_000)                 # more of that population, none of them made above
     before = census.make(100_000, year=2018)       # the year before: other people, a little drift
 
+Whole households, as two linked tables:
+
+    households, persons = census.make_households(50_000)
+    schema = census.linked_schema()                # of both; census.household_schema() and person_schema() of each
+
 Files of the survey itself are in `census.acs`; `census.from_folktables` takes a source and a problem of folktables.
 
 Nobody's data, and not an estimate of anything. The shares and conditionals are round figures, written from memory of
 published tables of the U.S. Census Bureau, so that groups differ about as much as they do in the survey: see
-people.toml and its neighbours beside this file, which name the tables. Much is left out: the other people of a
-household are not there, areas are invented, and Alaska Natives are some three times as many as in truth, to be a group
-of one in a thousand. Use it for demonstrations and tests, never for a statement about people.
+people.toml and its neighbours beside this file, which name the tables. Much is left out: nobody of `make` is
+in a household with another, areas are invented, and Alaska Natives are some three times as many as in truth, to be a
+group of one in a thousand. Use it for demonstrations and tests, never for a statement about people.
 """
 
 from __future__ import annotations
@@ -31,8 +36,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from stratsynth.census.acs.folktables import from_folktables, to_folktables
+    from stratsynth.schema.linked import LinkedSchema
 
-__all__ = ["CITATION", "from_folktables", "holdout", "make", "schema", "shares", "to_folktables", "weights"]
+__all__ = [
+    "CITATION",
+    "from_folktables",
+    "holdout",
+    "household_schema",
+    "linked_schema",
+    "make",
+    "make_households",
+    "person_schema",
+    "schema",
+    "shares",
+    "to_folktables",
+    "weights",
+]
 
 CITATION = (
     "Simulated: the built-in census of stratsynth, a simulation and not an estimate of anything. Its figures are "
@@ -81,6 +100,51 @@ def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
     """
     _check_integer("rows", rows)
     return _frame(rows, seed, PEOPLE, 2019)
+
+
+def make_households(rows: int, *, seed: int = 0, offset: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return simulated households, and the persons in them, as two frames linked by SERIALNO.
+
+    A household is a function of the seed and its number alone, as a person of `make` is. Couples are near each other in
+    age, children are younger than their parents, and the income of a household is the sum of its members'. None of the
+    persons is one of `make`.
+
+    Args:
+        rows: Number of households.
+        seed: Number of the population of households.
+        offset: Number of the first household.
+
+    Returns:
+        (households, persons). Persons of a household lie together, in the order of SPORDER: the householder, a husband,
+        wife or partner, children by age, then others.
+    """
+    from stratsynth.census import households
+
+    _check_integer("rows", rows)
+    _check_integer("offset", offset)
+    _check_integer("seed", seed)
+    return households.frames(seed, offset, rows)
+
+
+def household_schema() -> Schema:
+    """Return the public schema of households, with rules on their size; the key, SERIALNO, is not in it."""
+    from stratsynth.census import two_tables
+
+    return two_tables.household_schema()
+
+
+def person_schema() -> Schema:
+    """Return the public schema of the persons of households, with their structural zeros; without key and order."""
+    from stratsynth.census import two_tables
+
+    return two_tables.person_schema()
+
+
+def linked_schema() -> LinkedSchema:
+    """Return the public schema of households and their persons as linked tables, with the rules across them."""
+    from stratsynth.census import two_tables
+
+    return two_tables.linked_schema()
 
 
 def schema() -> Schema:

@@ -32,6 +32,12 @@ def draws(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint32]:
     return (_mix(keys + np.uint64(salt)) >> np.uint64(64 - BITS)).astype(np.uint32)
 
 
+def keys_of(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint64]:
+    """Return an array, a key for something of each row that `name` tells apart, such as its second person."""
+    salt = int.from_bytes(hashlib.sha256(f"key of {name}".encode()).digest()[:8], "little")
+    return _mix(keys + np.uint64(salt))
+
+
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the array `z`, overwritten by SplitMix64's finalizer, one to one on 64 bits (Steele, Lea, Flood 2014)."""
     z ^= z >> np.uint64(30)

@@ -78,18 +78,30 @@ class ConditionalTable:
 
 @cache
 def schema() -> Schema:
-    """Return the schema of the census, from schema.toml."""
+    """Return the schema of the census, as the file schema.toml beside this module says."""
     return Schema.from_toml(_FOLDER / "schema.toml")
 
 
 @cache
 def tables() -> Mapping[str, ConditionalTable]:
     """Return each variable's table by name, in the order of drawing."""
+    return _tables(_FILES, {})
+
+
+@cache
+def household_tables() -> Mapping[str, ConditionalTable]:
+    """Return the table of each variable of a household by name, in the order of drawing."""
+    return _tables(("households",), {name: table.levels for name, table in tables().items()})
+
+
+def _tables(files: Sequence[str], before: Mapping[str, tuple[str, ...]]) -> Mapping[str, ConditionalTable]:
+    """Return each variable's table in some files; `before` are the levels of variables drawn before."""
     levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
     for name, column in schema().columns.items():
         if isinstance(column, Categorical):
             levels[name] = column.levels
-    texts = [(_FOLDER / f"{file}.toml").read_text(encoding="utf-8") for file in _FILES]
+    levels |= {name: own for name, own in before.items() if name not in levels}
+    texts = [(_FOLDER / f"{file}.toml").read_text(encoding="utf-8") for file in files]
     said = [each for text in texts for each in tomllib.loads(text).items()]
     for name, keys in said:
         levels.setdefault(name, tuple(keys.get("levels", ("amount",))))

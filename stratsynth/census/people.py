@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,16 +71,21 @@ def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple
     Numeric columns hold numbers, or `ABSENT`.
     """
     for at in range(0, rows, CHUNK):
-        yield at, _people(keys(seed, start + at, min(CHUNK, rows - at)), year)
+        yield at, people_of(keys(seed, start + at, min(CHUNK, rows - at)), year)
 
 
-def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
-    """Return a mapping from column to codes of people of these keys in a year, each drawn given earlier ones."""
+def people_of(
+    keys: NDArray[np.uint64], year: int, stated: Mapping[str, Callable[[Mapping[str, Codes]], Codes]] | None = None
+) -> Mapping[str, Codes]:
+    """Return a mapping from column to codes of people of these keys in a year, each drawn given earlier ones.
+
+    `stated` has functions of the codes so far by variable, whose result takes the place of what was drawn.
+    """
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
         draw = drawn(keys, name, year)
         if name == "PAY":
-            codes["WKHP"] = _between("HOURS", codes["HOURS"], drawn(keys, "WKHP", year))
+            codes["WKHP"] = between(tables()["HOURS"].levels, codes["HOURS"], drawn(keys, "WKHP", year))
             extra = drawn(keys, "PINCP", year)
             codes["PINCP"] = _income(codes, table.amounts.take(table.combination(codes)), draw, extra)
         elif name == "OTHERS":
@@ -88,23 +93,26 @@ def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
             codes["POVPIP"] = _poverty(codes, others)
         else:
             codes[name] = table.draw(codes, draw)
+        if stated is not None and name in stated:
+            codes[name] = stated[name](codes)
         if name == "AGE1":
             codes["AGEP"] = 5 * codes["AGE5"] + codes["AGE1"]
     return codes
 
 
-def _between(name: str, codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
+def between(levels: Sequence[str], codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return an array of integers between the ends that a row's level, such as "10-19", names, by the draws `drawn`.
 
-    `codes` are the rows' levels of column `name`; the level "N" gives 0.
+    `codes` are the rows' codes among `levels`; the levels "N" and "none" give 0.
     """
-    ends = [(0, 0) if level == "N" else _ends(level) for level in tables()[name].levels]
+    ends = [(0, 0) if level in {"N", "none"} else _ends(level) for level in levels]
     low, high = np.array(ends).T
     found: NDArray[np.int64] = low.take(codes) + ((high - low + 1).take(codes) * drawn.astype(np.int64) >> BITS)
     return found
 
 
 def _ends(level: str) -> tuple[int, int]:
+    """Return the two integers of a level such as "10-19"; the first may be negative."""
     low, _, high = level[1:].partition("-")  # the first character may be a sign
     return int(level[0] + low), int(high)
 
@@ -133,7 +141,7 @@ def _income(
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
     weeks = np.where(employed, _WEEKS, _WEEKS_OTHERS)
     earned = _spread(pay, _PAY, drawn) * codes["WKHP"] * weeks // 100
-    income = earned + _between("EXTRA", codes["EXTRA"], extra)
+    income = earned + between(tables()["EXTRA"].levels, codes["EXTRA"], extra)
     size = np.abs(income)
     unit = np.where(size < 1000, 10, np.where(size < 50_000, 100, 1000))
     rounded = np.where((size > 0) & (size < 8), 4, (size + unit // 2) // unit * unit)  # the survey's own rule

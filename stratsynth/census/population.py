@@ -26,7 +26,7 @@ _AGE = ("ETH", "AGE5", "AGE1")
 
 
 def frame(by: Sequence[str]) -> pd.DataFrame:
-    """Return a frame of the columns `by` and `share`, a row for each cell of their crossing; see `census.shares`."""
+    """Return a frame of the columns `by` and `share`, a row for each cell of their crossing; UsageError for others."""
     import pandas as pd
 
     if not is_texts(by) or not by or len(set(by)) < len(by):

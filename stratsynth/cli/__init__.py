@@ -86,6 +86,7 @@ def _stoppable(stopped: list[int]) -> Iterator[None]:
 
 
 def _run(arguments: list[str]) -> int:
+    """Return the exit code of one command of these arguments; 2, with the mistake printed, for wrong arguments."""
     from typer.exceptions import TyperException
 
     from stratsynth.cli.app import app

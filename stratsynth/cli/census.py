@@ -68,14 +68,28 @@ def census_schema(
             "most 1 % of its people are beyond the largest.",
         ),
     ] = None,
+    households: Annotated[
+        bool, typer.Option("--households", help="Households with their persons, as linked tables: both files.")
+    ] = False,
+    household_columns: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="The columns of households, with --households.")
+    ] = None,
 ) -> None:
-    """Write the public schema of person records: levels, bins, codes, rules. Reads no data."""
+    """Write the public schema of person records, or of linked tables: levels, bins, codes, rules. Reads no data."""
     from stratsynth.census.acs.make import make
     from stratsynth.files.atomic import write_text
 
     output_path(out, "name another with -o")
     if not out.parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.parent}.")
+    if households or household_columns is not None:
+        others = (task, without, dictionary, codes, within, weight, weight_mean, weight_from)
+        if not households or any(other is not None for other in others):
+            raise UsageError(
+                "--household-columns goes with --households, which takes --columns, --year and --state, and no other."
+            )
+        _linked(out, _listed(columns), _listed(household_columns), year, state)
+        return
     made = make(
         _listed(columns),
         task=task,
@@ -113,8 +127,11 @@ def census_load(
     columns: Columns = None,
     horizon: Annotated[str, typer.Option(help="1-Year or 5-Year.")] = "1-Year",
     download: Annotated[bool, typer.Option("--download", help="Fetch the file if the folder has none.")] = False,
+    households: Annotated[
+        bool, typer.Option("--households", help="Household records, linked to those of persons by SERIALNO.")
+    ] = False,
 ) -> None:
-    """Verify the Bureau's file of a state and write its person records. Uses the network with --download alone."""
+    """Verify the Bureau's file of a state and write its records. Uses the network with --download alone."""
     from stratsynth.census.acs.load import load
 
     done = load(
@@ -126,6 +143,7 @@ def census_load(
         source=source,
         horizon=horizon,
         download=download,
+        households=households,
     )
     kept = f"{done.kept:,} of its {done.rows:,} records" if done.kept < done.rows else f"{done.rows:,} records"
     echo(f"Read from {done.path}: of {state.upper()}, {year}, as its header, states and serial numbers say.")
@@ -236,6 +254,18 @@ def census_tasks() -> None:
     for name, task in tasks().items():
         keep = " and ".join(task.keep) or "all records"
         echo(f"{name:18} {task.about}: {task.target} {task.positive}, of {keep}")
+
+
+def _linked(out: Path, columns: list[str] | None, households: list[str] | None, year: int, state: str | None) -> None:
+    """Write the schema of households and their persons, with the usual columns where none are named."""
+    from stratsynth.census.acs.linked import HOUSEHOLD, PERSON, make_linked
+    from stratsynth.files.atomic import write_text
+
+    made = make_linked(columns or PERSON, households or HOUSEHOLD, year=year, state=state)
+    write_text(out, made.to_toml())
+    above, below = made.schema.parent.names, made.schema.child.names
+    size = f"{len(above)} columns of households and {len(below)} of persons written to {out}"
+    echo("\n".join([*made.notes, size]), done=f"{out} is complete.")
 
 
 def _listed(text: str | None) -> list[str] | None:

@@ -66,7 +66,7 @@ def ledger_correct(
 
 
 def _state(fit: Mapping[str, Any]) -> str:
-    """Return the words on how far a fit has come."""
+    """Return words on how far `fit`, a ledger's dict of it, has come: "done", its first question alone, or open."""
     if fit["state"] == "done":
         return "done"
     if "part" in fit:

@@ -181,7 +181,7 @@ def _unknown(value: object) -> bool:
 
 
 def _shown(value: float) -> str:
-    """Return a number to six digits, and large ones whole, with commas."""
+    """Return the text of a number `value`: to six digits, and large ones whole, with commas."""
     return f"{value:,.0f}" if abs(value) >= WHOLE else f"{value:.6g}"
 
 

@@ -52,6 +52,10 @@ def schema_check(
     as_json: AsJson = False,
     table: TableName = None,
     query: Select = None,
+    child: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Of two linked tables: the child's file, where DATA is the parent's."),
+    ] = None,
 ) -> None:
     """INTERNAL: count and name the values that a schema does not know, and everything else that a fit leaves out.
 
@@ -60,6 +64,9 @@ def schema_check(
     the schema does not know, or break a rule. If a column of the schema is absent, it shows the header instead and
     exits with 2.
     """
+    if child is not None:
+        echo_linked(data, child, schema, as_json=as_json)
+        return
     found = check_schema(data, schema, table, query)
     if as_json:
         print_json(found)
@@ -71,8 +78,28 @@ def schema_check(
         raise typer.Exit(1)
 
 
+def echo_linked(parent: Path, child: Path, schema: Path, *, as_json: bool) -> None:
+    """INTERNAL: print how two linked files fit their schema; exit code 1 if more than 1 % of the rows would be lost."""
+    from stratsynth.data.linked_check import check_linked
+    from stratsynth.data.sources import open_source
+    from stratsynth.schema.linked import LinkedSchema
+
+    linked = LinkedSchema.load(schema)
+    found = check_linked(linked, open_source(parent), open_source(child))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        stamp = "Computed from the data without a charge; not for publication."
+        echo(render(Page("", lead=found.lines, internal=stamp)))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
-    """INTERNAL: write a draft schema of `data` (or its table, query) to `out`, never into a release; print warnings."""
+    """INTERNAL: write a draft schema of `data` (or its table, query) to the new file `out`; print warnings.
+
+    UsageError if `out` exists, or lies in a release folder.
+    """
     from stratsynth.data.draft import drafted, refuse_release_folder
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema.weight_names import weight_warnings

@@ -50,7 +50,7 @@ def echo(text: str, *, done: str = "") -> None:
 
 
 def print_json(document: Any, *, done: str = "") -> None:
-    """Print a JSON document, indented, to standard output; `done` as for `echo`."""
+    """Print a JSON document, indented, to standard output; `done` is what is finished if that fails."""
     echo(json.dumps(document, indent=1, ensure_ascii=False), done=done)
 
 

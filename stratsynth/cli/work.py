@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, CertificateRecord]:
-    """Refuse all that can be refused, then fit and write the release; return its folder and certificate.
+    """Refuse all that can be refused, then fit and write the release; return (its folder, certificate record).
 
     Args:
         path: The recipe.
@@ -65,7 +65,10 @@ def regroup(folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
 
 
 def rake_release(folder: Path, tables: Path, out: Path, rows: int | None, seed: int | None) -> tuple[int, str]:
-    """Write a release's copy with rows raked to published totals into a new folder; return its rows, and a summary."""
+    """Write a copy of the release `folder` to `out`, its rows raked to the totals that the TOML file `tables` names.
+
+    Return (the number of rows, a summary); `rows` and `seed` are for drawing them, None for the default.
+    """
     from stratsynth.recipes.recipe import benchmark_in
     from stratsynth.release import Release
     from stratsynth.release.folder import check_new
@@ -80,7 +83,10 @@ def rake_release(folder: Path, tables: Path, out: Path, rows: int | None, seed: 
 
 
 def _made_anew(release: Release, folder: Path, out: Path, rows: int | None, seed: int | None) -> int:
-    """Save a release made of the one in `folder`, with as many rows unless `rows` says otherwise; return the number."""
+    """Save `release`, made of the one in `folder`, to `out`, with rows drawn by `seed`; return their number.
+
+    There are `rows`, or as many as in `folder` if that is None; UsageError if neither is known.
+    """
     import pyarrow.parquet as pq
 
     table = folder / "synthetic.parquet"
@@ -92,7 +98,7 @@ def _made_anew(release: Release, folder: Path, out: Path, rows: int | None, seed
 
 
 def refuse_release(out: Path) -> None:
-    """Refuse a path `out` within a release folder, which `verify` would not know."""
+    """Raise UsageError for a path `out` within a release folder, where `verify` would find it."""
     place = out.resolve()
     inside = next((above for above in (place, *place.parents) if (above / CERTIFICATE).is_file()), None)
     if inside is not None:
@@ -113,13 +119,15 @@ def sample_release(
     like: Path | None = None,
     groups: str = "declared",
 ) -> tuple[int, str]:
-    """Draw rows of the release `folder` to `out`, as `sample` with these options.
+    """Draw rows of the release `folder` to the file or folder `out`; return (number, line on rules or "").
 
-    Return (number, line on rules or "").
+    Others are options of the command `sample`: `rows` in all or `by_group` (else UsageError), conditions `where`,
+    `seed`, columns to `balance`, a file whose spelling is `like` it, `groups` by declared or measured sizes.
     """
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
     from stratsynth.fitting.refusals import check_groups
+    from stratsynth.models.base import Returns
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
     from stratsynth.release.page.words import rules_line
@@ -137,6 +145,12 @@ def sample_release(
         raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
+    if release.model.returns == Returns.TABLES:
+        if condition or columns or by_group is not None or like is not None or groups != "declared":
+            raise UsageError(
+                "this release draws two linked tables: give their number of parents, -n, and --seed alone."
+            )
+        return _sample_linked(release, rows or 0, seed, out), ""
     release = release.by_measured_sizes() if groups == "measured" else release
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
     with warnings.catch_warnings(record=True) as said:
@@ -158,8 +172,22 @@ def sample_release(
     return number, f"\nRules: {rules_line(moved.to_dict())}" if counted else ""
 
 
+def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> int:
+    """Write `rows` parents of a release, and their child rows, as two Parquet files into the new folder `out`."""
+    from stratsynth.data.writing import write_table
+    from stratsynth.files.atomic import new_folder
+    from stratsynth.release.folder import check_new
+    from stratsynth.release.linked_draw import linked_draw
+
+    target, tables = check_new(out, "Name another with -o"), linked_draw(release, rows, seed)
+    with new_folder(target) as parts:
+        for name, table in tables.items():
+            write_table(table, parts / f"{name}.parquet")
+    return rows
+
+
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
-    """Return the rows of `table` in the spelling of the file `like`; print a note on columns that only one has."""
+    """Return the rows of `table` of a schema in the spelling of the file `like`; note columns that only one has."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 
@@ -191,7 +219,8 @@ def predict_rows(
 ) -> int:
     """Write predictions of the release `folder` for the rows of `data`, with their columns `keep`, to `out`.
 
-    Return the number of predictions; `seed` is for chance, `table` or `query` name rows in a database.
+    Return the number of predictions; `seed` is for chance, `table` or `query` name rows in a database. UsageError for
+    an `out` in a release, and for lists in CSV.
     """
     import pyarrow as pa
 
@@ -210,7 +239,7 @@ def predict_rows(
 
 
 def describe_rules(folder: Path) -> list[tuple[str, str]]:
-    """Return [("Rules", sentence)] on how many synthetic rows of the release `folder` rules changed; [] without."""
+    """Return [("Rules", sentence)] on how many rows of release `folder` rules changed, or []; or ReleaseError."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.atomic import read_json
     from stratsynth.release.folder import RULES

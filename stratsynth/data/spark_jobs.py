@@ -6,20 +6,18 @@ is counted twice. Error messages are fixed sentences: Java's may hold values.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 import sys
-import threading
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.data.spark_progress import quiet, watched
 from stratsynth.data.spark_tasks import ANSWER, NOT_HERE, OTHER_VERSION, SUMS, VERSION
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.progress import phase
@@ -32,8 +30,6 @@ MOST_CELLS = 1 << 23
 """Largest number of cells that one task counts in one pass: 64 MiB of an executor's memory."""
 TASKS = 2
 """Tasks per core of the cluster: more would make more partial tables, fewer leave cores waiting."""
-LOOK = 0.5
-"""Seconds between looks at the number of tasks that are done."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 
 
@@ -75,38 +71,6 @@ def refuse_connect(held: Any) -> Any:
             "session with a master and without SPARK_REMOTE; or give df.toPandas() where rows fit into memory."
         )
     return held
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress PySpark's warning about versions of pandas, which is not used here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        yield
-
-
-@contextlib.contextmanager
-def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
-    """Call `done` for every task of a Spark session that ends while the block lasts; polled every LOOK seconds."""
-    tracker, over = session.sparkContext.statusTracker(), threading.Event()
-
-    def look() -> None:
-        seen: dict[int, int] = {}
-        with contextlib.suppress(Exception):  # a bar that stops is no reason to stop
-            while not over.wait(LOOK):
-                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-                for stage in filter(None, stages):
-                    for _ in range(stage.numCompletedTasks - seen.get(stage.stageId, 0)):
-                        done()
-                    seen[stage.stageId] = stage.numCompletedTasks
-
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
-    try:
-        yield
-    finally:
-        over.set()
-        looking.join()
 
 
 def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:

@@ -5,6 +5,7 @@ Opening a table reads its header and nothing else. Rows are read by the driver, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -13,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.ledger import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
-from stratsynth.checks import check_account, check_integer, flag, path, quoted_value
+from stratsynth.checks import check_account, check_integer, path, quoted_value
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
     from stratsynth.data.backends import Backend
     from stratsynth.data.sources import Source
+
+Marks = Callable[[bytes], list[str]]
+"""Function from a ledger's key to marks of the data's rows, which copies share."""
 
 
 @dataclass(frozen=True)
@@ -98,20 +102,16 @@ def open_table(
         SchemaError: An invalid schema, or data that lack one of its columns.
         UsageError: Data that cannot be read, and arguments that contradict each other.
     """
-    from stratsynth.accounting.copies import Copies
     from stratsynth.data.backends import backend
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.same_rows import marks_of
     from stratsynth.data.sources import open_source
+    from stratsynth.inputs import check_ledger
     from stratsynth.schema.encoding import check_source
 
     check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     check_account(ledger_epsilon, account, new_account)
-    flag("public", public)
-    if account is not None and ledger is None:
-        raise UsageError(f"account {account!r} needs a ledger, the file that keeps it.")
-    if public and (ledger is not None or ledger_epsilon is not None):
-        raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
+    check_ledger(ledger, ledger_epsilon, account, public=public)
     if not isinstance(schema, Schema | str | PathLike):
         raise UsageError(
             f"the schema must be a Schema or the path of a schema file, not {quoted_value(schema)}; `stratsynth schema "
@@ -123,25 +123,33 @@ def open_table(
         raise SchemaError("the schema has no columns")
     check_source(known, source.columns(), source.types())
     rows = backend(engine, source, known, declared_size)
-    kept: Ledger
     contents = partial(marks_of, source, known, declared_size)
     registry = None if source.path is None else Registry(source.path)
-    copies = None if registry is None else Copies(registry, contents)
     if public:
         check_public_inputs(declared=[source])
-        kept = UnchargedLedger()
-    elif ledger is None:
-        if registry is not None:
-            registry.refuse_other(None, new_account)
-        place = None if source.path is None else source.path.resolve()
-        refuse = (lambda: None) if copies is None else partial(copies.refuse, None, new_account)
-        kept = SharedLedger(place, source.in_memory, rows.fingerprint, ledger_epsilon, contents=contents, refuse=refuse)
-    else:
-        from stratsynth.accounting.ledger_file import FileLedger
-
-        file = path("the ledger", ledger)
-        kept = FileLedger(
-            file, rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account,
-            older=getattr(source, "older_fingerprint", None), copies=copies,
-        )  # fmt: skip
+        return PrivateTable(rows, known, declared_size, UnchargedLedger(), public, source)
+    kept = ledger_of(source, rows, registry, contents, ledger, ledger_epsilon, account, new_account)
     return PrivateTable(rows, known, declared_size, kept, public, source)
+
+
+def ledger_of(
+    source: Source, rows: Backend, registry: Registry | None, contents: Callable[[], Marks],
+    ledger: str | PathLike[str] | None, cap: float | None, account: str | None, reason: str | None,
+) -> Ledger:  # fmt: skip
+    """Return the ledger of rows that are known by `source`; nothing is read. Arguments are as for `open_table`."""
+    from stratsynth.accounting.copies import Copies
+
+    copies = None if registry is None else Copies(registry, contents)
+    if ledger is None:
+        if registry is not None:
+            registry.refuse_other(None, reason)
+        place = None if source.path is None else source.path.resolve()
+        refuse = (lambda: None) if copies is None else partial(copies.refuse, None, reason)
+        return SharedLedger(place, source.in_memory, rows.fingerprint, cap, contents=contents, refuse=refuse)
+    from stratsynth.accounting.ledger_file import FileLedger
+
+    older = getattr(source, "older_fingerprint", None)
+    return FileLedger(
+        path("the ledger", ledger), rows.fingerprint, cap, account=account, registry=registry, reason=reason,
+        older=older, copies=copies,
+    )  # fmt: skip

@@ -102,7 +102,7 @@ def read(path: Path, parse: Callable[[bytes], Any] = json.loads) -> State:
 
 
 def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], numbers: Any) -> dict[str, NDArray[Any]]:
-    """Return {name: array} of a file's `members`; `numbers` is each name's array's index if some share one, or None."""
+    """Return {name: array} of the `members` of `path`; `numbers`: index of each name's array if some share one."""
     if type(names) is not list or any(type(name) is not str for name in names):
         raise ValueError("names that are none")
     if numbers is None:

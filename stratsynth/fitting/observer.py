@@ -43,7 +43,7 @@ class Bar(Observer):
         self._tick(0, rehearsal.moments)
 
     def step(self) -> None:
-        """Move the bar by one step."""
+        """Move the shown bar of progress on by one step, of the total it was made with."""
         self._tick(None, None)
 
 

@@ -36,7 +36,7 @@ CONTROLS = (
 
 
 def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
-    """Refuse all but an opened table with a reviewed schema, a budget and delta that go with it, and a valid seed."""
+    """Raise UsageError unless the table is opened, its schema reviewed, budget and delta sound, and the seed valid."""
     if not isinstance(table, PrivateTable):
         data = "data" if quoted_value(table).endswith(" object") else quoted_value(table)
         raise UsageError(
@@ -53,7 +53,7 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
 def prepared_for(
     mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
 ) -> Prepared:
-    """Return the mechanism prepared for a table and budget; refuse one prepared for others, and a prior of its rows."""
+    """Return the mechanism prepared for a table and budget; UsageError for others, and a prior that is the table."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.priors import Prior
 
@@ -74,7 +74,11 @@ def prepared_for(
 
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
-    """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public."""
+    """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public.
+
+    The former, and a plain function on private rows, are Unsupported; inputs that are the table, and columns of
+    integers without such levels, a UsageError.
+    """
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
     check_sums_served(how, table.backend.reads)
@@ -90,12 +94,12 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
 
 
 def check_groups(what: str, groups: object) -> None:
-    """Refuse all `groups` but the texts "declared" and "measured"; `what` begins the message."""
+    """Raise UsageError for all `groups` but the texts "declared" and "measured"; `what` begins the message."""
     one_of(what, groups, ("declared", "measured"))
 
 
 def check_measured(prepared: Prepared) -> None:
-    """Refuse rows by measured sizes of a prepared fit without strata, without rows, or of shares measured anyway."""
+    """Raise UsageError for measured sizes if a prepared fit has no strata, no rows, or shares measured anyway."""
     layout, how = prepared.strata, prepared.mechanism
     if layout is None or layout.families or how.returns != Returns.ROWS:
         raise UsageError(
@@ -107,7 +111,7 @@ def check_measured(prepared: Prepared) -> None:
 
 
 def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark) -> None:
-    """Refuse a benchmark of a fit without rows, of the private table, or of tables that contradict each other.
+    """Refuse a benchmark with a UsageError: of a prepared fit without rows, of the private table, or contradictory.
 
     Nothing private is read: places are compared, and then the tables are read.
     """
@@ -120,7 +124,7 @@ def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark
 
 
 def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: bool) -> None:
-    """Refuse to go on with an interrupted fit whose exact totals were switched on or off meanwhile.
+    """Raise UsageError for an interrupted fit whose exact totals were switched on or off meanwhile.
 
     Its reservation says what it does not protect, and its certificate would say something else.
 
@@ -141,7 +145,7 @@ def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: b
 def refuse_private_controls(
     benchmark: Benchmark, schema: Schema, private: Source | None = None, rows: Backend | None = None
 ) -> None:
-    """Refuse the private table among control tables, or a copy of it.
+    """Raise UsageError for the private table among control tables, or a copy of it.
 
     Args:
         benchmark: The control tables.
@@ -158,7 +162,7 @@ def refuse_private_controls(
 
 
 def check_types(table: PrivateTable) -> None:
-    """Refuse a table whose column of integers has levels that are all texts and no numbers: no row would be counted.
+    """Raise UsageError for a table whose column of integers has levels that are all texts: no row would be counted.
 
     Of floats nothing is said by their type: a column without a value is one of floats.
     """
@@ -197,9 +201,10 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
 def check_before_reserving(
     prepared: Prepared, table: PrivateTable, folder: Path | None, benchmark: Benchmark | None = None
 ) -> None:
-    """Refuse an existing release `folder`, a full disk, and copies of the table's rows among a fit's public inputs.
+    """Raise UsageError for an existing release `folder`, a full disk, and copies of the table among public inputs.
 
-    A resumed fit has passed this. Contents are compared, so the table and the public inputs are read; none is kept.
+    The inputs are those of `prepared`, and the `benchmark`. A resumed fit has passed this. Contents are compared, so
+    the table and the public inputs are read; none is kept.
     """
     from stratsynth.data.stream import Stream
     from stratsynth.files.scratch import check_room

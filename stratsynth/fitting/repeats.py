@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def refuse_repeat(table: PrivateTable, request: Request, folder: Path) -> None:
-    """Refuse a request whose equal is done on the same data, and would be charged in full once more.
+    """Raise UsageError for a request whose equal is done on the same data, and would be charged once more.
 
     Nothing is reserved. If an equal request is in the ledger, the data are read for their keyed fingerprint, which
     tells versions of them apart.

@@ -106,9 +106,9 @@ def is_private(entropy: Entropy | None) -> bool:
 
 
 def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
-    """Return the request of the fit `prepared` to the ledger, from public facts alone; equal fits have equal ones.
+    """Return the request of the fit `prepared` to the ledger, by public facts, `seed`, `private` noise and `query`.
 
-    All queries of a database's table share one account, so another query is another fit.
+    Equal fits have equal ones. All queries of a database's table share one account, so another query is another fit.
     """
     from stratsynth.priors.certificate_section import section_digest
 

@@ -126,7 +126,7 @@ class Fit:
         budget: Budget,
         options: FitOptions = DEFAULTS,
     ) -> Fit:
-        """Return the fit, or refuse it by public facts. No row is read, and nothing reserved.
+        """Return the fit, or refuse it (UsageError) by public facts. No row is read, and nothing reserved.
 
         Args:
             mechanism: As for `fit`; or the result of `prepare` for this table and budget, so that it is not computed
@@ -262,7 +262,7 @@ def _raked(release: Release, benchmark: Benchmark) -> Release:
 
 
 def _openly(work: Callable[[], Any]) -> Any:
-    """Return the result of `work` on public rows; an error of third-party code is shown in full."""
+    """Return the result of `work` on public rows; a MechanismError shows an error of third-party code in full."""
     try:
         return work()
     except MechanismError as error:
@@ -288,7 +288,7 @@ def fitted(
 ) -> Iterator[Release]:
     """Yield the release of a fit of `mechanism` to `table` by `budget` and `options`, after all stages but saving.
 
-    Saving belongs into the `with` block, where `folder` is the place that was checked.
+    Saving belongs into the `with` block, where `folder` is the place that was checked. `observer` sees progress.
     """
     fit = Fit.prepare(mechanism, table, budget, options)
     fit.rehearse(observer)

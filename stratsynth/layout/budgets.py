@@ -69,7 +69,7 @@ class StratumBudgets:
     def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
         """Return {stratum: epsilon} for `strata`, the smallest figure of members.
 
-        Refuse 0 and more than the fit's `epsilon`.
+        UsageError for an epsilon of 0, or of more than the fit's `epsilon`.
         """
         columns = strata[0].columns
         lines = [
@@ -90,6 +90,7 @@ class StratumBudgets:
 
 
 def _labelled(figures: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """Return pairs (label, float) of a mapping of figures; UsageError for other keys, or values that are no numbers."""
     if not isinstance(figures, Mapping) or not all(isinstance(label, str) for label in figures):
         raise UsageError('budgets: give a table from label to number, as {"1|9": 0.5}.')
     for label, figure in figures.items():

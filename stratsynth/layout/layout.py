@@ -88,10 +88,10 @@ def lay_out(
     size: int | None,
     epsilon: float,
 ) -> Layout:
-    """Return the layout of the strata of `by`: groups, shares by `weights`, epsilons, for `size` records; public facts.
+    """Return the layout of the schema's strata of `by`: groups, shares by `weights`, epsilons, for `size` records.
 
     Raises:
-        UsageError: Merges, budgets or shares that do not fit the strata.
+        UsageError: Merges, budgets or shares that do not fit the strata; a threshold without a size or public shares.
     """
     base = crossing(schema, by, groups.together(schema, by))
     labels = {stratum.label for stratum in base}

@@ -99,7 +99,7 @@ def banded(
 
 
 def _is_ordered(column: object) -> bool:
-    """Return True for whole numbers with a bin each and no spikes, more than `FEW`, that are declared smooth."""
+    """Return True if `column` has whole numbers, a bin each and no spikes, more than `FEW`, and is declared smooth."""
     return (
         type(column) is Numeric
         and column.shape == SMOOTH
@@ -112,7 +112,7 @@ def _is_ordered(column: object) -> bool:
 
 
 def _declared(name: str, column: Numeric, public: Public, layout: Layout | None) -> str:
-    """Return the reason why single values must stay; empty if there is none."""
+    """Return why single values of column `name` must stay, by layout, public tables or rules; "" if none."""
     if layout is not None and name in {*layout.by, *(name for family in layout.families for name in family)}:
         return "strata or shares are defined by it"
     if any(name in known.clique for known in public.known):
@@ -137,7 +137,7 @@ def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
 
 
 def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[float, ...]:
-    """Return the ends of bands that begin at multiples of `width`, cut where a rule begins or ends to hold."""
+    """Return the ends of bands of column `name`: multiples of `width`, cut where a schema rule begins or ends."""
     numbers = len(column.extents)
     starts = {0, *(code for code in range(numbers) if column.breaks[code] % width == 0)}
     for box in (box for rule in schema.rules if name in rule.names for box in rule.cells(schema) if name in box):
@@ -146,7 +146,7 @@ def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[floa
 
 
 def in_words(item: Mapping[str, Any]) -> str:
-    """Return a sentence on one column, from its `CountedBands.to_dict`, for plans, certificates and reports."""
+    """Return a sentence on one column, from its dict `item` (`CountedBands.to_dict`), for plans and reports."""
     if item["width"] == 1:
         return f"{item['column']}: each of its {item['values']:,} values is counted ({item['why']})"
     return (

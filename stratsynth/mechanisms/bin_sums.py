@@ -44,7 +44,7 @@ class BinSum:
 
     @property
     def query(self) -> WithinBins:
-        """Sum that is asked."""
+        """Question about sums of numbers within bins of this column, bounded in l1 (pure epsilon) or l2."""
         return WithinBins(self.column, self.multiples, "l1" if self.currency == Currency.PURE else "l2")
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class BinSum:
         return f"{what} of {self.column} ({price}, noise {self.noise:,.3g}, a standard deviation)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"column", "multiples", price under its currency's unit, "noise_sd"} as JSON values, for plans."""
         priced = {self.currency.unit: self.price, "noise_sd": self.noise}
         return {"column": self.column, "multiples": list(self.multiples), **priced}
 
@@ -76,14 +76,14 @@ class BinSums:
         return f"of everybody: {'; '.join(map(str, self.questions))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"asked": True, "questions": list of `BinSum.to_dict`}, or {"asked": False, "why": reason}."""
         if self.why_not:
             return {"asked": False, "why": self.why_not}
         return {"asked": True, "questions": [one.to_dict() for one in self.questions]}
 
 
 def declares_bin_sums(schema: Schema) -> bool:
-    """True if a column declares places or heaps."""
+    """True if a numeric column of the schema declares places or heaps, about which sums within bins are asked."""
     return any(isinstance(c, Numeric) and bool(c.places or c.heaps) for c in schema.columns.values())
 
 
@@ -113,7 +113,7 @@ def bin_sums(
 
 
 def why_no_bin_sums(schema: Schema, size: int | None, epsilon: float) -> str:
-    """Return the reason why nothing is asked of numbers within bins, by public facts; empty if it is."""
+    """Return the reason why nothing is asked within the bins of a schema, by size and epsilon; empty if it is."""
     if size is None:
         return "no size is declared"
     weight = schema.row_weight.most / schema.row_weight.each
@@ -129,6 +129,7 @@ def why_no_bin_sums(schema: Schema, size: int | None, epsilon: float) -> str:
 def _sum(
     schema: Schema, name: str, multiples: tuple[float, ...], price: float, currency: Currency, neighbours: Neighbours
 ) -> BinSum:
+    """Return the BinSum of a schema's column `name` and its multiples, with noise by price, currency, neighbours."""
     bare = BinSum(name, tuple(map(int, multiples)), price, 0.0, currency)
     (block,) = bare.query.blocks(schema)
     moved = schema.row_weight.most * block.sensitivity(neighbours)

@@ -49,12 +49,12 @@ class ByTables:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"share", "rho", "tables", "noise_sd"} of these tables, numbers for plans and certificates."""
         return {"share": self.share, "rho": self.rho, "tables": len(self.cliques), "noise_sd": self.noise}
 
 
 def by_cliques(schema: Schema, by: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return the columns of each table of everybody: those of `by` together, then each with each other column."""
+    """Return the columns of tables of everybody: those of `by` together, and each with each other of the schema."""
     others = [name for name in schema.names if name not in by]
     return (*([by] if len(by) > 1 else []), *((name, other) for name in by for other in others))
 
@@ -77,10 +77,10 @@ def by_tables(public: Public, allot: Allotment, layout: Layout, least: float) ->
 
 
 def check_by_tables(mechanism: Mechanism[Any], layout: Layout | None, currency: Currency) -> bool:
-    """Return True if a fit asks tables by the columns of its strata; refuse them where they have no price or no use.
+    """Return True if a fit asks tables by its strata's columns; False without a layout, or if it does not declare them.
 
     Raises:
-        Unsupported: With the remedy, which is to leave `by_tables` out.
+        Unsupported: A mechanism that draws no rows, a currency other than zCDP, or too many strata; with the remedy.
     """
     if layout is None or not layout.declared.by_tables:
         return False

@@ -76,7 +76,7 @@ class ClippedColumn:
         return Columns((self.column,), (self.middle,), (1.0,), self.half, raw=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return name and bounds as JSON values."""
+        """Return {"column", "lower", "clip", "middle"}: the column's name and its bounds, as JSON values."""
         return {"column": self.column, "lower": self.lower, "clip": self.clip, "middle": self.middle}
 
 
@@ -104,7 +104,7 @@ class ClippedSums:
 
     @property
     def asked(self) -> bool:
-        """True if sums are asked."""
+        """True if the fit asks clipped sums: there is no reason why not."""
         return not self.why_not
 
     @property
@@ -113,7 +113,7 @@ class ClippedSums:
         return self.share / 2 if self.strata else 0.0
 
     def half_width(self, column: ClippedColumn) -> float | None:
-        """Return half the width of everybody's mean at 95 %, by the sum's noise alone, if all have a number."""
+        """Return half the 95 % width of everybody's mean of `column`, by the sum's noise alone; None without a size."""
         return None if self.size is None else NORMAL_95 * self.noise[""] * column.half / self.size
 
     def __str__(self) -> str:
@@ -130,6 +130,7 @@ class ClippedSums:
         return f"for {100 * self.share:g} % of the budget ({unit}), for means: {columns}"
 
     def _words(self, column: ClippedColumn) -> str:
+        """Return words for a plan on the sum of `column`: clip, noise, and the mean's half width if it is known."""
         noise, half = self.noise[""] * column.half, self.half_width(column)
         mean = (
             "" if half is None else f", which leaves everybody's mean within {_plain(half)} (95 %, without other noise)"
@@ -137,7 +138,7 @@ class ClippedSums:
         return f"sum of {column.column} up to {column.clip:,.10g}, noise {_plain(noise)} (a standard deviation){mean}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return JSON values: {"asked": False, "why": text}, or "asked", "share", price, "columns", "strata", sizes."""
         if not self.asked:
             return {"asked": False, "why": self.why_not}
         columns = [
@@ -159,12 +160,12 @@ def clipped_columns(schema: Schema) -> tuple[ClippedColumn, ...]:
 
 
 def declares_clip(schema: Schema) -> bool:
-    """True if a column declares a clip."""
+    """True if a numeric column of the schema declares a clip, up to which its values are summed."""
     return any(isinstance(column, Numeric) and column.clip is not None for column in schema.columns.values())
 
 
 def share_of(schema: Schema) -> float:
-    """Return the part of a fit's amount for clipped sums: the largest that a column with a clip declares."""
+    """Return the part of a fit's amount for clipped sums: the largest that a column of the schema declares, or 0."""
     columns = [column for column in schema.columns.values() if isinstance(column, Numeric) and column.clip is not None]
     return max((SHARE if column.sums is None else column.sums for column in columns), default=0.0)
 
@@ -202,7 +203,7 @@ def clipped_sums(
 
 
 def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum, float]:
-    """Return the part of the fit's amount that each stratum has: 1, or less where another one has a larger budget."""
+    """Return each stratum's part, in `layout`, of the amount in `currency`: 1, or less beside a larger budget."""
     if not layout.own_budgets:
         return dict.fromkeys(layout.strata, 1.0)
     own = {e: PAID[currency](replace(budget, epsilon=e)).amount for e in set(layout.epsilons.values())}
@@ -210,7 +211,7 @@ def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum
 
 
 def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Ask a stratum's sums for its price; of it a part is for tables of the columns that vary here, if any."""
+    """Ask a stratum's `sums` for the price; part is for tables of those columns that vary in its schema, if any."""
     yield from ask_totals(schema, sums, price * (1 - sums.counted))
     cliques = [(each.column,) for each in sums.columns if isinstance(schema.columns.get(each.column), Numeric)]
     if sums.counted and cliques:
@@ -218,7 +219,7 @@ def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None
 
 
 def ask_totals(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Ask the sum of each column that varies here, one after another, for its part of the price."""
+    """Ask the sum of each column of `sums` that varies in the schema, one after another, for its part of the price."""
     for column, each in zip(sums.columns, shared(price, (1.0,) * len(sums.columns)), strict=True):
         if isinstance(schema.columns.get(column.column), Numeric):
             yield from (
@@ -227,5 +228,5 @@ def ask_totals(schema: Schema, sums: ClippedSums, price: float) -> Program[None]
 
 
 def _plain(value: float) -> str:
-    """Return a number for readers: to three digits, and whole from 1,000 on."""
+    """Return the text of a number `value` for readers: to three digits, and whole from 1,000 on."""
     return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"

@@ -172,8 +172,9 @@ class Mechanism(ABC, Generic[R_co]):
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Return a program that asks what an ordinary fit asks for `allot`, on made-up answers: the basis of a plan.
 
-        Every fit runs it too, before it reserves, so a fit that cannot be paid is refused while nothing is charged.
-        The default is the fit itself; a mechanism whose models take time leaves them out, and returns nothing of use.
+        Every fit runs it too, on the same public facts, before it reserves, so a fit that cannot be paid is refused
+        while nothing is charged. The default is the fit itself, random by `rng`; a mechanism whose models take time
+        leaves them out, and returns nothing of use.
         """
         return self.steps(public, allot, rng)
 
@@ -206,6 +207,15 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     @property
+    def takes_linked(self) -> bool:
+        """True if it fits two linked tables, and nothing else; False by default."""
+        return False
+
+    def planned_tables(self, public: Public, allot: Allotment) -> Mapping[str, float]:
+        """Return, by counted table of two linked tables, the number of parents that a plan takes for it; {} for one."""
+        return {}
+
+    @property
     def takes_known(self) -> bool:
         """True if it takes `Public.known` for exact and asks nothing of it; if False, `weights` are refused."""
         return False
@@ -221,11 +231,11 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the layout of the strata that it asks, by public facts; None for all records. Others are refused."""
+        """Return the layout of the strata asked, by public facts and budget; None, the default, if all records are."""
         return None
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the layout, by public facts, of groups by whose shares rows are drawn, by default its strata.
+        """Return the layout, by public facts and budget, of groups whose shares draw rows, by default its strata.
 
         None for a mechanism without such groups; wrappers forward it.
         """

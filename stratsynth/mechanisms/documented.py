@@ -52,6 +52,7 @@ def listed(cls: type) -> list[dict[str, Any]]:
 
 
 def _setting(cls: type, each: Any) -> dict[str, Any]:
+    """Return the dict of a dataclass field, `each`, of `cls`: name, type, choices, default, range, description."""
     found: dict[str, Any] = {"name": each.name}
     try:
         kind = resolved(cls, each.name)

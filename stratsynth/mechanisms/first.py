@@ -13,6 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.questions import Usable
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ MOST_RECORDS = 1e10
 
 OFF = "switched off: [budget] first = 0"
 ONE_WEIGHT = "every record has one weight above 1, so a declared size may be of records or of weights"
+
+LINKED = "two linked tables are counted by the parent's weight, and it would count records"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class FirstQuestion:
 
     @property
     def asked(self) -> bool:
-        """True if the fit asks it."""
+        """True if the fit asks the number of usable records first: there is no reason why not."""
         return not self.why_not
 
     def __str__(self) -> str:
@@ -72,7 +75,7 @@ class FirstQuestion:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return its figures as JSON values, as plans and certificates state them."""
+        """Return {"asked": False, "why": text}, or "asked", "share", price, "noise_sd", "declared" and "level"."""
         if not self.asked:
             return {"asked": False, "why": self.why_not}
         return {
@@ -92,7 +95,12 @@ NORMAL_95 = NormalDist().inv_cdf(0.975)
 
 
 def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[Budget, str]:
-    """Return the budget with the share of its first question settled, and why there is none (else empty)."""
+    """Return (the budget with the share of its first question settled, reason why the fit of `mechanism` has none).
+
+    The reason is empty if there is one; public facts, such as weights of rows, decide.
+    """
+    if isinstance(public.schema, CountedTables):
+        return budget.plain, LINKED
     share = SHARE if budget.first is None else budget.first
     weight = public.schema.row_weight
     if not share or (weight.column is None and weight != ONE):
@@ -103,10 +111,11 @@ def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[
 
 
 def first_question(public: Public, allot: Allotment) -> FirstQuestion:
-    """Return the first question of a fit with this allotment; with a reason not to ask it where noise would hide all.
+    """Return the first question of a fit with `allot`, on public facts; with a reason not to ask it, if any.
 
-    It could not tell half of the declared records from none where the upper bound of an empty table would pass that
-    half with a probability above CHANCE; where no size is declared, half of MOST_RECORDS.
+    The reason is that noise would hide all: it could not tell half of the declared records from none where the upper
+    bound of an empty table would pass that half with a probability above CHANCE; where no size is declared, half of
+    MOST_RECORDS.
     """
     budget, schema, rows = allot.promise, public.schema, allot.promise.rows
     price = budget.opening(allot.currency)

@@ -104,7 +104,7 @@ def records_of(public: Public, layout: Layout | None) -> float | None:
 def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
     """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
 
-    With weights of rows, sizes are of their total, and noise covers the largest weight.
+    With the schema's weights of rows, sizes are of their total, and noise covers the largest weight.
     """
     if not allot.amount > 0:
         return None
@@ -117,9 +117,10 @@ def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """Return (grouping of the column `name`, a code list, by `size` and `noise`, 0: single codes; reason); or refuse.
+    """Return (number of the grouping of code list `name` by `size` and `noise`, 0 for single codes; reason).
 
-    `defining` is the reason why single codes must stay; empty if there is none.
+    `defining` is the reason why single codes must stay; empty if there is none. SchemaError if a grouping that `column`
+    sets splits codes of a rule in the schema.
     """
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):
@@ -144,7 +145,7 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if with grouping `which` no rule names a part of a group of column `name`, not to be told from the rest."""
+    """True if by grouping `which` no rule of the schema names a part of a group of column `name` without the rest."""
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:
@@ -156,6 +157,7 @@ def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
 
 
 def _stated(name: str, schema: Schema, size: float | None, noise: float | None, why: str) -> CountedCodeList:
+    """Return the CountedCodeList of a schema's column `name`, with the reason `why`; size and noise may be None."""
     column = schema.column(name)
     assert isinstance(column, Nested)  # noqa: S101 - as `settle` found it
     drawn = ("by public shares" if column.shares else "evenly") if column.members else ""

@@ -31,6 +31,7 @@ from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, stated
 from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.feasible import check_rules
 from stratsynth.weights import Weights
 
@@ -169,6 +170,7 @@ def prepare(
         raise UsageError(
             f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {quoted_value(schema)}."
         )
+    check_linked(mechanism, schema)
     check_budget(budget)
     check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     check_rules(schema)
@@ -220,6 +222,21 @@ def prepare(
     return Prepared(how, public, budget, allot, declared, lists, bands, found, first)
 
 
+def check_linked(mechanism: Mechanism[Any], schema: Schema) -> None:
+    """Raise Unsupported for two linked tables and a mechanism for one table, or the reverse."""
+    linked = isinstance(schema, CountedTables)
+    if linked and not mechanism.takes_linked:
+        raise Unsupported(
+            f"{mechanism.title} fits one table, and these are two linked ones: take the mechanism linked, which fits "
+            "both by aim or mst."
+        )
+    if mechanism.takes_linked and not linked:
+        raise Unsupported(
+            f"{mechanism.title} fits two linked tables, and this is one: open both by open_tables(parent, child, "
+            "schema=...), or take another mechanism."
+        )
+
+
 def check_budget(budget: object) -> None:
     """Raise UsageError for anything but a `Budget`; the message takes a number for an epsilon."""
     if not isinstance(budget, Budget):
@@ -230,9 +247,9 @@ def check_budget(budget: object) -> None:
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:
-    """Raise UsageError for a budget's delta >= 1 / declared size, which would allow releasing a record.
+    """Raise UsageError for a budget's delta >= 1 / `declared_size`, which would allow releasing a record.
 
-    Without a declared size nothing is refused.
+    Without a declared size (None) nothing is refused.
     """
     if declared_size is not None and budget.delta >= 1 / declared_size:
         raise UsageError(
@@ -244,7 +261,8 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
 def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
     """Refuse mechanism `name` if a kind of question it `needs` reads more than a backend's `reads` name, with a remedy.
 
-    `needs` are classes of questions; `reads` are names, of `tables`, `sums`, `columns` and `frame`.
+    `needs` are classes of questions; `reads` are names, of `tables`, `sums`, `columns` and `frame`; a `database` has
+    another remedy.
 
     Raises:
         Unsupported: With the names of the kinds that such rows cannot answer; rows in memory answer all kinds.

@@ -47,7 +47,7 @@ class PriorSource(ABC):
 
     @abstractmethod
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Return the prior's rows and tables in a schema's columns and levels; refuse those without a place in it."""
+        """Return the prior's rows and tables in a schema's columns and levels; UsageError where these have no place."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ class Terms:
             )
 
     def _check_attribute(self) -> None:
-        """Refuse public rows under other neighbours than `attribute`; under it, refuse strata of protected columns."""
+        """Raise Unsupported for public rows under neighbours other than `attribute`; under it, for protected strata."""
         if self.budget.neighbours != Neighbours.ATTRIBUTE:
             if PublicRows in self.mechanism.needs:
                 raise Unsupported(
@@ -75,7 +75,7 @@ class Terms:
 
     @cached_property
     def caps(self) -> dict[Stratum, float]:
-        """Most that a unit of a stratum may cost, in the fit's currency, by stratum with a budget of its own."""
+        """Most that a unit of a stratum may cost, in the fit's currency, by stratum of own budget; or Unsupported."""
         layout = self.strata
         if layout is None or not layout.own_budgets:
             return {}

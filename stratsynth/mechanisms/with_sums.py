@@ -50,7 +50,7 @@ class WithSums(Mechanism[Any]):
 
     @property
     def name(self) -> str:
-        """Name of the mechanism inside."""
+        """Name of the mechanism that is wrapped, such as "aim"."""
         return self.mechanism.name
 
     @property
@@ -105,35 +105,35 @@ class WithSums(Mechanism[Any]):
         return replace(self, mechanism=self.mechanism.relative(epsilon))
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the inner mechanism's layout, of which it is no longer true that strata alone are asked."""
+        """Return the inner layout by public facts and budget, marked as asking more than strata; None without any."""
         layout = self.mechanism.strata(public, budget)
         if layout is None or not layout.only_strata:
             return layout
         return public.keep((id(layout), "everybody too"), lambda: (replace(layout, only_strata=False), layout))[0]
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the layout of the groups by whose shares the inner mechanism draws rows."""
+        """Return the inner layout, by public facts and budget, of groups by whose shares rows are drawn; or None."""
         return self.mechanism.drawn(public, budget)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the inner mechanism's allotment, of which it gets what the sums leave."""
+        """Return the inner mechanism's allotment for public facts and budget, of which it gets what the sums leave."""
         return self.mechanism.price(public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that asks the sums, and then runs the inner mechanism's with the rest."""
+        """Return a program on public facts that asks the sums of `allot`, then runs the inner mechanism by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.steps(public, rest, rng))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that asks the sums, and then the inner mechanism's rehearsal with the rest."""
+        """Return a program on public facts that asks the sums of `allot`, then rehearses what is inside by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.rehearsal(public, rest, rng))
 
     @once
     def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
-        """Return the clipped sums with their prices, noise and strata; None where none are asked."""
+        """Return the clipped sums that `allot` pays, by public facts, with prices, noise and strata; None for none."""
         if not asks_clipped(public):
             return None
         counted = COUNTED if self.mechanism.borrows else 0.0
@@ -141,21 +141,21 @@ class WithSums(Mechanism[Any]):
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
-        """Return the questions about numbers within bins, with prices and noise; empty where none are asked."""
+        """Return the questions within bins that `allot` pays, by public facts, with prices and noise; () for none."""
         least = min(self._parts(public, allot).values(), default=1.0)
         return bin_sums(public.schema, public.size, allot, public.neighbours, least)
 
     def _parts(self, public: Public, allot: Allotment) -> dict[Stratum, float]:
-        """Return the part of the amount that each stratum has; empty where the mechanism asks no strata."""
+        """Return each stratum's part, up to 1, of the amount of `allot`, by public facts; {} if no strata are asked."""
         layout = self.strata(public, allot.promise)
         return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
 
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return the tables of everybody by the strata's columns, with price and noise; None where none are asked."""
+        """Return the tables of everybody by strata's columns for public facts and `allot`; here always None."""
         return None
 
     def _rest(self, public: Public, allot: Allotment) -> tuple[Mechanism[Any], Allotment]:
-        """Return the mechanism, and its allotment: the whole, less what a record pays beside it.
+        """Return the mechanism, and its allotment: all of `allot`, less what a record pays beside it, by public facts.
 
         Strata with budgets of their own have theirs, less their own sums and what everybody pays.
         """
@@ -169,7 +169,7 @@ class WithSums(Mechanism[Any]):
         return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Ask everybody's sums, one after another, then the clipped sums of all strata at once."""
+        """Ask, on public facts, what `allot` pays: everybody's sums, sums within bins, tables, then sums of strata."""
         sums, layout = self.sums(public, allot), self.strata(public, allot.promise)
         if sums is not None:
             yield from ask_totals(public.schema, sums, sums.everybody)
@@ -199,20 +199,20 @@ class WithTables(WithSums):
 
     @once
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return the tables of everybody by the strata's columns, with price and noise."""
+        """Return the tables by strata's columns for public facts and `allot`, with price and noise; None: no strata."""
         layout, least = self.strata(public, allot.promise), min(self._parts(public, allot).values(), default=1.0)
         return None if layout is None else by_tables(public, allot, layout, least)
 
 
 def asks_clipped(public: Public) -> bool:
-    """True if a column declares a clip, and its sums are not switched off."""
+    """True if a column of the public schema declares a clip, and its sums are not switched off."""
     return bool(clipped_columns(public.schema)) and share_of(public.schema) > 0
 
 
 def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Mechanism[Any]:
-    """Return the mechanism with the sums that a schema's columns declare, and the tables that its strata do.
+    """Return the mechanism, for `public` and `allot`, wrapped to ask the sums and tables that are declared, too.
 
-    Itself where none are asked.
+    Itself where none are asked, it draws no rows, or they have no price in its currency.
 
     Raises:
         Unsupported: Tables by the strata's columns that have no price.
@@ -234,7 +234,7 @@ def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
 
 
 def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ClippedSums | None:
-    """Return the clipped sums of a fit, or the reason why it has none; None without a clip, and without rows."""
+    """Return the clipped sums of a mechanism for `allot` on public facts, or why none; None without clip or rows."""
     if mechanism.returns != Returns.ROWS or not declares_clip(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.sums(public, allot)) is not None:
@@ -243,7 +243,7 @@ def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> 
 
 
 def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
-    """Return a fit's questions about numbers within bins, or why it asks none; None where none is declared."""
+    """Return a mechanism's questions within bins for `allot` on public facts, or why none; None if none is declared."""
     if mechanism.returns != Returns.ROWS or not declares_bin_sums(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.bin_sums(public, allot)):
@@ -253,18 +253,18 @@ def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment)
 
 
 def stated_tables(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ByTables | None:
-    """Return a fit's tables of everybody by the strata's columns, beside the mechanism's own; None without any."""
+    """Return the tables by strata's columns of a fit on public facts for `allot`; None if the mechanism asks none."""
     return mechanism.tables(public, allot) if isinstance(mechanism, WithSums) else None
 
 
 def _unpaid(mechanism: Mechanism[Any], allot: Allotment) -> str:
-    """Return the reason why no sum beside the mechanism's questions has a price; empty if it has."""
+    """Return why sums beside a mechanism's questions have no price in the currency of `allot`; empty if they have."""
     paid = allot.currency in PAID
     return "" if paid else f"{mechanism.name} spends in {allot.currency}, in which no sum beside its own has a price"
 
 
 def check_sums_served(mechanism: Mechanism[Any], reads: Iterable[str]) -> None:
-    """Refuse sums of rows that a backend with these reads cannot add up.
+    """Refuse sums of rows that `mechanism` asks, and that a backend with these `reads` cannot add up.
 
     Raises:
         Unsupported: With the remedy, which is to switch them off.

@@ -7,7 +7,7 @@ that a model does not support is refused, and the refusal names those it support
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -42,12 +42,14 @@ class Returns(StrEnum):
     ROWS = "rows"
     ESTIMATES = "estimates"
     PREDICTIONS = "predictions"
+    TABLES = "tables"
 
 
 _GIVES = {
     Returns.ROWS: ("draws rows", "draws no rows", "`sample`"),
     Returns.ESTIMATES: ("holds estimates", "holds no estimates", "`estimates()`, estimates.parquet"),
     Returns.PREDICTIONS: ("predicts", "does not predict", "`predict`"),
+    Returns.TABLES: ("draws two linked tables", "draws no linked tables", "`sample_tables`"),
 }
 """Product -> phrases of a refusal: that a release has it, that it has not, and how to get it."""
 
@@ -80,7 +82,7 @@ class Model(ABC):
 
     @abstractmethod
     def state(self) -> State:
-        """Return plain facts and arrays from which `from_state` makes an equal model."""
+        """Return a `State`: plain facts and arrays from which `from_state` makes an equal model."""
 
     @classmethod
     @abstractmethod
@@ -136,6 +138,15 @@ class Model(ABC):
         """Return a frame of means with intervals of probability `level`; by default raise a UsageError."""
         raise self._refused(Returns.ESTIMATES)
 
+    def linked_tables(
+        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
+    ) -> Mapping[str, pa.Table]:
+        """Draw n parents and their child rows; return both tables by name, parents first; by default a UsageError.
+
+        What drawing had to give up is noted in `counted`, as JSON values.
+        """
+        raise self._refused(Returns.TABLES)
+
     def predictor(self) -> Predictor:
         """Return this model if it predicts; by default raise a UsageError with the release's use."""
         raise self._refused(Returns.PREDICTIONS)
@@ -145,7 +156,7 @@ class Model(ABC):
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
 
     def gaps(self) -> Sequence[Mapping[str, Any]]:
-        """Return JSON values on each measured gap of decisions between groups, for the certificate; none by default."""
+        """Return a list of dicts of JSON values, one a measured gap of decisions between groups; empty by default."""
         return ()
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
@@ -161,6 +172,7 @@ class Model(ABC):
         return ""
 
     def _refused(self, wanted: Returns) -> UsageError:
+        """Return the UsageError that this model cannot give `wanted`, with what it gives and where."""
         gives, _, door = _GIVES[self.returns]
         return UsageError(f"this release {gives} and {_GIVES[wanted][1]}: see {door}.")
 
@@ -180,7 +192,7 @@ class TableModel(Model):
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows that meet the condition `where`, of mass above 0 (None: any); return level numbers by column."""
+        """Draw n rows by `rng` that meet `where`, of mass above 0 (None: any); return level numbers by column."""
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
@@ -199,7 +211,7 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet the condition `where`, as level numbers by column.
+        """Draw n rows by `rng` that meet the condition `where`, as an array of level numbers by column.
 
         The numbers of rows that rules change are added to `moved`.
         """
@@ -210,7 +222,7 @@ class TableModel(Model):
     ) -> Sequence[TableModel]:
         """Return models as independent noise would have made them if this one, or its tables, were true.
 
-        Refused by default.
+        UsageError by default.
 
         Args:
             tables: Columns, noisy counts and noise standard deviation of every table that this model was fitted to.
@@ -224,7 +236,7 @@ class TableModel(Model):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return mixtures as `redrawn` returns models, for one model split by groups; refused by default.
+        """Return mixtures as `redrawn` returns models, for one model split by groups; UsageError by default.
 
         The model of all records is fitted again and split again, so that groups share its noise as they did.
 
@@ -252,7 +264,7 @@ class TableModel(Model):
         return {"synthetic": rows}
 
     def table_model(self) -> TableModel:
-        """Return this model."""
+        """Return this model itself, as it draws rows."""
         return self
 
 

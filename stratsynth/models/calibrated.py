@@ -92,7 +92,7 @@ def pool_of(
 
 
 def _rows(model: TableModel, n: int, where: Where, rng: Generator, moved: Moved) -> Codes:
-    """Return n rows of a model that meet a condition and keep the rules, as level numbers by column."""
+    """Return n coded rows of `model` by `rng` that meet `where` and keep the rules; `moved` counts those changed."""
     return draw_allowed(model.schema, n, rng, lambda k, m: model.counted(k, rng, where, m), where, moved)
 
 
@@ -115,11 +115,11 @@ class Calibrated(TableModel):
     """Largest ratio of a row: controls that ask for more are missed."""
 
     def ratios(self, rows: Codes) -> Floats:
-        """Return how many times as likely each row is as under the other model, at most `most`."""
+        """Return an array: how many times as likely each row of `rows` is as under the other model, at most `most`."""
         return ratios_of(self.factors, [control.places(rows) for control in self.controls], self.most)
 
     def mass(self, where: Where) -> float:
-        """Return the probability that a row meets a condition: the other model's, times the mean ratio of such rows.
+        """Return the probability that a row meets `where`: the other model's, times the mean ratio of such rows.
 
         The mean is over rows that are drawn, always the same ones: it is right within a few per cent.
         """
@@ -143,11 +143,11 @@ class Calibrated(TableModel):
         return rows, ratios / ratios.mean()
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows, of which every control's cell has its share but for a few rows."""
+        """Draw n rows by `rng` that meet `where`, with each control's shares but for a few rows: level numbers."""
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet a condition, as level numbers by column.
+        """Draw n rows by `rng` that meet `where`, as level numbers by column; MechanismError if no row can.
 
         Under a condition, rows of the other model are chosen by their ratios; without one, their pool is raked first.
         `moved` counts all rows of the pool that rules change.
@@ -176,20 +176,20 @@ class Calibrated(TableModel):
         return {name: codes[chosen] for name, codes in pool.rows.items()}
 
     def oneway(self, column: str) -> Floats:
-        """Return the probabilities of a column's levels: of rows that are drawn, always the same ones."""
+        """Return an array of the probability of each level of a column: of rows drawn once, always the same ones."""
         rows, ratios = self._known
         return np.bincount(rows[column], ratios, self.schema.size(column)) / len(ratios)
 
     def mixture(self) -> Mixture:
-        """Return the other model if it mixes strata, whose shares are those before the controls; refused if not."""
+        """Return the mixture of strata that was calibrated, shares as before the controls; UsageError if it is none."""
         return self.base.mixture()
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return the other model's sections of a page."""
+        """Return the page's Sections of the model that was calibrated; `named` maps a group's label to its name."""
         return self.base.sections(named)
 
     def state(self) -> State:
-        """Return the other model's state with controls, factors and shares."""
+        """Return a `State`: the calibrated model's own state, with controls, factors and reached shares."""
         inner = self.base.state()
         arrays = {f"base/{name}": array for name, array in inner.arrays.items()}
         arrays |= {f"factors/{i}": factor for i, factor in enumerate(self.factors)}
@@ -199,7 +199,10 @@ class Calibrated(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Calibrated:
-        """Return the model of a stored state; ReleaseError unless controls, factors and shares fit each other."""
+        """Return the calibrated model over `schema` of a stored state.
+
+        ReleaseError unless its controls, factors and shares fit each other.
+        """
         from stratsynth.models.files import restore  # which looks up the other model's kind
 
         controls = tuple(ControlTotals.from_facts(facts, schema) for facts in state.facts["controls"])
@@ -220,7 +223,7 @@ class Calibrated(TableModel):
 
 
 def _sound(array: Any, control: ControlTotals) -> Floats:
-    """Return a stored array of a number from 0 for each cell; ReleaseError for another."""
+    """Return a stored array of one number from 0 for each cell of `control`, float64; ReleaseError if it is another."""
     found = np.asarray(array)
     if found.dtype != np.float64 or found.shape != (control.totals.size,):
         raise ReleaseError("model: the factors of its controls are damaged.")

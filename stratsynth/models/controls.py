@@ -62,12 +62,12 @@ class ControlTotals:
         return found
 
     def places(self, rows: Codes) -> Places:
-        """Return the number of each row's cell, rows being given as level numbers by column."""
+        """Return an array: for each of `rows`, level numbers by column, the number of its cell in these totals."""
         inside = [group[rows[name].astype(np.intp)] for name, group in zip(self.columns, self.groups, strict=True)]
         return np.ravel_multi_index(inside, self.totals.shape)
 
     def where(self, cell: int) -> Where:
-        """Return the condition on rows that lie in a cell."""
+        """Return {column: set of level numbers} of the rows that lie in the cell of this number."""
         inside = np.unravel_index(cell, self.totals.shape)
         return {
             name: frozenset(np.flatnonzero(group == number).tolist())
@@ -75,13 +75,13 @@ class ControlTotals:
         }
 
     def facts(self) -> dict[str, Any]:
-        """Return columns, groups and totals as JSON values, for the file of a model."""
+        """Return a dict of JSON values, for the file of a model: these columns, groups and totals."""
         groups = [group.tolist() for group in self.groups]
         return {"columns": list(self.columns), "groups": groups, "totals": self.totals.tolist()}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], schema: Schema) -> ControlTotals:
-        """Return the control of stored facts; ReleaseError for damaged ones."""
+        """Return the control of stored `facts` over the schema's columns; ReleaseError for damaged ones."""
         columns, totals = tuple(facts["columns"]), np.asarray(facts["totals"], dtype=np.float64)
         groups = tuple(np.asarray(group, dtype=np.intp) for group in facts["groups"])
         shape = tuple(int(group.max()) + 1 for group in groups)
@@ -106,12 +106,12 @@ class RakedFactors:
 
     @property
     def reached(self) -> bool:
-        """True if every control is reached."""
+        """True if the largest distance of a cell's share from its target is small enough for every control."""
         return bool(self.missed.max() <= CONVERGED)
 
 
 def ratios_of(factors: Sequence[Floats], places: Sequence[Places], most: float) -> Floats:
-    """Return the product of the factors of each row's cells, at most `most`."""
+    """Return each row's ratio: the product of the factors of its cells (`places`, per control), at most `most`."""
     product = np.ones(len(places[0]))
     for factor, place in zip(factors, places, strict=True):
         product *= factor[place]
@@ -150,7 +150,7 @@ def raked(
 def _missed(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats], most: float
 ) -> float:
-    """Return the largest distance of a share from its target."""
+    """Return the largest distance of a share from its target, by `places`, of rows `start` x ratios by `factors`."""
     return float(distances(start * ratios_of(factors, places, most), places, targets).max())
 
 
@@ -162,7 +162,11 @@ def _fit_in_turn(
     most: float,
     rounds: int,
 ) -> None:
-    """Change factors in place until all targets are reached, or no nearer: one control after the other."""
+    """Change `factors` in place, at most `rounds` times, until shares reach `targets` or come no nearer.
+
+    One control after the other: the cells' factors are multiplied by target over the present share of the rows, `start`
+    times ratios up to `most`.
+    """
     best, since = np.inf, 0
     for _ in range(rounds):
         for factor, place, target in zip(factors, places, targets, strict=True):
@@ -212,18 +216,18 @@ def _fit_together(
 
 
 def summed(cells: Places, shares: Floats, size: int) -> Floats:
-    """Return the sum of the shares in each of `size` cells."""
+    """Return an array of `size` sums: the shares of the rows in each cell, `cells` being each row's cell number."""
     return np.asarray(np.bincount(cells, shares, size), dtype=np.float64)
 
 
 def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats]) -> Floats:
-    """Return the largest distance of a cell's share from its target, for each control."""
+    """Return per control the largest distance of a cell's share from its target, of rows of `shares` in `places`."""
     found = [np.abs(np.bincount(p, shares, len(t)) - t).max() for p, t in zip(places, targets, strict=True)]
     return np.array(found)
 
 
 def kinds_of(places: Sequence[Places], sizes: Sequence[int]) -> tuple[Places, tuple[Places, ...]]:
-    """Return the kind of each row, a combination of the controls' cells, and the cell of each kind in each control."""
+    """Return (each row's kind, a number; per control, each kind's cell) of `places`, cells of controls of `sizes`."""
     kinds = np.zeros(len(places[0]), dtype=np.intp)
     first = np.zeros(0, dtype=np.intp)
     for place, size in zip(places, sizes, strict=True):
@@ -274,7 +278,7 @@ def whole_numbers(
 
 
 def chosen_rows(kinds: Places, numbers: NDArray[np.int64], rng: Generator) -> Places:
-    """Return the places of rows, `numbers` of each kind, at random; a kind with too few rows gives them again."""
+    """Return places of rows, `numbers` of each kind, chosen by `rng`; a kind with too few rows gives its rows again."""
     order = rng.permutation(len(kinds))
     order = order[np.argsort(kinds[order], kind="stable")]
     there = np.bincount(kinds, minlength=len(numbers))

@@ -64,7 +64,7 @@ class Figures:
     NaN where no such shares are in the mean, or their error is not known."""
 
     def check(self, number: int) -> None:
-        """Refuse arrays that are not `number` finite floats, of a range as their field's, with a ReleaseError."""
+        """Raise ReleaseError unless these arrays have `number` finite floats each, in the range of their field."""
         for f in fields(self):
             array = getattr(self, f.name)
             sound = array.dtype == np.float64 and array.shape == (number,)
@@ -124,14 +124,14 @@ class Estimate(Model):
     def design_interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """Return lower and upper ends, arrays by column on the column's scale, for noise and the shares' design error.
 
-        The interval is for the groups' own records, weighted by the true shares of the population that the survey
-        behind the shares was drawn from. How the private records were drawn is not in it: their replicate weights are
-        not asked. NaN where `design` is.
+        The interval, of confidence `level`, is for the groups' own records, weighted by the true shares of the
+        population that the survey behind the shares was drawn from. How the private records were drawn is not in it:
+        their replicate weights are not asked. NaN where `design` is.
         """
         return self._ends(self.noise**2 + self.figures.weighting**2 + self.figures.design**2, level)
 
     def _ends(self, variance: NDArray[np.float64], level: float) -> tuple[Any, Any]:
-        """Return the ends of the interval of an error of this variance by column; NaN where the variance is."""
+        """Return (lower, upper) by column, at `level`, of the interval for errors of `variance`; NaN where it is."""
         width = np.array(
             [math.nan if math.isnan(v) else half_width(v, k, level) for v, k in zip(variance, self.fourth, strict=True)]
         )
@@ -178,12 +178,13 @@ class Estimate(Model):
         return pd.DataFrame([row for path, part in self.walk() for row in part._rows(path, level)])  # noqa: SLF001
 
     def walk(self, path: tuple[Stratum, ...] = ()) -> Iterator[tuple[tuple[Stratum, ...], Estimate]]:
-        """Yield this estimate and all below it, each with its path of strata; all records first."""
+        """Yield pairs (path of strata, estimate): this one, at `path`, then all below it; all records come first."""
         yield path, self
         for stratum, part in self.parts.items():
             yield from part.walk((*path, stratum))
 
     def _rows(self, path: tuple[Stratum, ...], level: float) -> Iterator[dict[str, Any]]:
+        """Yield a dict for each column's mean at `level`, a row of `estimates`, in the group at `path`."""
         from stratsynth.schema.transforms import backward, mean_back
         from stratsynth.strata import label
 
@@ -242,7 +243,7 @@ class Estimate(Model):
         return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
 
     def mixture(self) -> Mixture:
-        """Raise a UsageError: the effect of weights is part of the intervals."""
+        """Raise a UsageError always: weights cannot be varied, as their effect is part of the intervals."""
         raise UsageError(
             "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
             "sample, noisy, or state their own error; to see others, take the weighted mean of the groups' rows of "
@@ -265,7 +266,7 @@ class Estimate(Model):
         )
 
     def state(self) -> State:
-        """Return figures, columns and law of the noise, then the parts' states, each with its share."""
+        """Return a `State`: figures, columns and law of the noise, then the parts' states, each with its share."""
         arrays = {f.name: getattr(self.figures, f.name) for f in fields(self.figures)}
         own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
         own |= {"design_by": self.design_by} if self.design_by else {}

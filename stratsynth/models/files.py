@@ -64,7 +64,7 @@ def save_laws(laws: Mapping[str, Inside], folder: Path) -> None:
 
 
 def load_laws(folder: Path, schema: Schema) -> dict[str, Inside]:
-    """Return the laws of numbers within bins in a model's folder, by column; ReleaseError for a damaged file."""
+    """Return laws of numbers within bins by a schema's column, in a model's folder; {} for no file, or ReleaseError."""
     if not os.path.lexists(folder / LAWS):
         return {}
     stored = npz.read(folder / LAWS, parse_json)
@@ -121,7 +121,7 @@ def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
 
 
 def _before_controls(folder: Path) -> Any:
-    """Return the kind and facts of a stored model; of one that was calibrated, those of the model before."""
+    """Return the kind and facts of the model stored in `folder`; if it was calibrated, those of the model before."""
     stored = _stored(folder).facts
     inner = stored.get("facts")
     return inner if stored["kind"] == Calibrated.kind and isinstance(inner, dict) and "kind" in inner else stored

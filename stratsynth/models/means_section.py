@@ -81,5 +81,5 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str],
 
 
 def _between(low: float, high: float) -> Cell:
-    """Return the cell of an interval; a dash without one."""
+    """Return the cell of a table with the text "low to high", in order of `low`; a dash if `low` is NaN."""
     return Cell("–") if math.isnan(low) else Cell(f"{short(low)} to {short(high)}", low)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
     """Return an array of whole numbers, one per weight, that add up to n, each with expectation n * weight / sum.
 
-    Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part gets the
-    floor or the ceiling of its expectation, without bias.
+    Systematic rounding: one uniform offset (by `rng`) on the cumulated weights, taken in random order, so that each
+    part gets the floor or the ceiling of its expectation, without bias.
     """
     parts = np.flatnonzero(weights)  # weight 0 never gets a row
     order = parts[rng.permutation(parts.size)]
@@ -67,6 +67,7 @@ class Mixture(TableModel):
         return rest
 
     def _masses(self, where: Where) -> dict[Stratum, tuple[float, Where]]:
+        """Return {stratum: (its mass on `where`, the condition left inside it)} of the strata that can meet `where`."""
         masses = {}
         for stratum, part in self.parts.items():
             rest = self._within(stratum, where)
@@ -75,18 +76,21 @@ class Mixture(TableModel):
         return masses
 
     def mass(self, where: Where) -> float:
-        """Return the probability that a row meets the condition `where`: the parts' masses, weighted."""
+        """Return the probability, 0 to 1, that a row meets the condition `where`: the parts' masses, weighted."""
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows that meet `where`, level numbers by column, parts in strata's order, numbers rounded fairly.
+        """Draw n rows by `rng` that meet `where`, level numbers by column, in strata's order, numbers fairly rounded.
 
         Rows that break a structural rule are drawn again within their part, so shares stay unchanged.
         """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows that meet `where`, as level numbers by column; `moved` gets what rules change by stratum."""
+        """Draw n rows by `rng` that meet `where`, level numbers by column; `moved` counts changes.
+
+        MechanismError for none.
+        """
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
         if n and not shares.sum() > 0:
@@ -106,7 +110,7 @@ class Mixture(TableModel):
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:
-        """Draw `number` rows of one stratum under the condition `rest`, with the columns that are constant in it.
+        """Draw `number` rows of `stratum` by `rng` under `rest`, with the columns that are constant in it.
 
         Levels are numbered as in the schema; `moved` counts rows that rules change.
         """
@@ -136,11 +140,11 @@ class Mixture(TableModel):
         return found
 
     def mixture(self) -> Mixture:
-        """Return this model."""
+        """Return this model itself, as it is one of strata's models."""
         return self
 
     def state(self) -> State:
-        """Return the parts' states side by side, each with its weight and kind."""
+        """Return a `State`: the parts' states side by side, each with its weight and kind."""
         return stored(self.parts, lambda stratum: {"weight": self.weights[stratum], "kind": self.parts[stratum].kind})
 
     @classmethod

@@ -71,7 +71,7 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
 
 
 def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Stratum:
-    """Return the stratum of stored levels; `names` are stored names of its levels, None if there are none."""
+    """Return the stratum of stored levels by column and their stored names, None for none; ReleaseError if damaged."""
     stratum = Stratum.from_dict(levels)
     if names is None:
         return stratum

@@ -77,11 +77,11 @@ class Predictor(Model):
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:
-        """Return this model."""
+        """Return this model itself, as it predicts a target."""
         return self
 
     def shown(self, data: Data) -> Codes:
-        """Return the rows of `data`, a file, frame or Arrow table, coded as `predict` takes them.
+        """Return the rows of `data`, a file, frame or Arrow table, as level numbers by input column, for `predict`.
 
         Other columns are not read.
         """
@@ -138,7 +138,7 @@ class ByGroup(Predictor):
         return self._by_part(rows, lambda part, own: {"": part.predict(own)})[""]
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return arrays by column, each row's by its stratum's model; all parts write the same columns."""
+        """Return {column: array} for coded `rows`, each by its stratum's model; all parts write the same columns."""
         return self._by_part(rows, lambda part, own: part.table(own))
 
     def _by_part(
@@ -161,7 +161,7 @@ class ByGroup(Predictor):
         return {name: np.concatenate([one[name] for one in found])[order] for name in found[0]}
 
     def gaps(self) -> Sequence[Mapping[str, Any]]:
-        """Return the parts' gaps, each with its stratum."""
+        """Return a list of dicts: the gaps of all parts, each with its stratum's label under `stratum`."""
         return [{**gap, "stratum": stratum.label} for stratum, part in self.parts.items() for gap in part.gaps()]
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
@@ -189,7 +189,7 @@ class ByGroup(Predictor):
         return self.parts[path[0]].foretell(path[1:]) if path else ""
 
     def state(self) -> State:
-        """Return the parts' states side by side, each with its kind."""
+        """Return a `State`: the parts' states side by side, each with its kind."""
         return stored(self.parts, lambda stratum: {"names": list(stratum.names), "kind": self.parts[stratum].kind})
 
     @classmethod

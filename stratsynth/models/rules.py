@@ -58,7 +58,7 @@ class Moved:
             counts[self.stratum] = counts.get(self.stratum, 0) + number
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict of numbers of rows drawn, drawn again, mended, in all and by stratum with some drawn again."""
+        """Return {"rows", "redrawn", "mended": numbers of rows; "strata": these by stratum, where some are redrawn}."""
         strata = {
             name: {"rows": self.rows[name], "redrawn": number, "mended": self.mended[name]}
             for name, number in self.redrawn.items()
@@ -106,7 +106,7 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes.
+    """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes, at random by `rng`.
 
     Columns in `fixed` keep their codes. Return how many rows were mended.
     """
@@ -132,7 +132,7 @@ def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """Return a box of forbidden cells for each of the schema's rules: by column, a mask of its forbidden levels."""
+    """Return a list, one dict for each of the schema's rules: column -> Boolean mask of its forbidden levels."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):
@@ -145,6 +145,7 @@ def _boxes(schema: Schema) -> Boxes:
 
 
 def _inside(box: dict[str, NDArray[np.bool_]], rows: Codes) -> NDArray[np.bool_]:
+    """Return a mask of the `rows` in a box: column -> mask of its levels that are in it."""
     inside = np.ones(len(next(iter(rows.values()))), dtype=bool)
     for column, table in box.items():
         inside &= table[rows[column]]
@@ -152,6 +153,7 @@ def _inside(box: dict[str, NDArray[np.bool_]], rows: Codes) -> NDArray[np.bool_]
 
 
 def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
+    """Return a mask of the `rows`, level numbers by column, that lie in any of the boxes."""
     found = np.zeros(len(next(iter(rows.values()), ())), dtype=bool)
     for box in boxes:
         found |= _inside(box, rows)
@@ -159,7 +161,7 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Return `rows`, changed in place: a column of a violated one of `boxes` gets a random level, until none is.
+    """Return `rows`, changed in place by `rng`: a column of a violated one of `boxes` gets a level, until none is.
 
     MechanismError if rules contradict each other. Columns in `fixed` stay.
     """

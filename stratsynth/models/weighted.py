@@ -41,7 +41,7 @@ def weighted(
     sample or measured in the private table are uncertain: see `sampled_shares_covariance` and `noisy_shares_covariance`
     in `stratsynth.models.intervals`. With `of_rows`, the shares are of the very rows that were summed, and the random
     sizes of the groups add to the sampling error. `design` is the design error of public shares, in the order of
-    the parts; None if it is not known.
+    the parts; None if it is not known. MechanismError for groups of other columns or noise, and an unsound covariance.
     """
     first = next(iter(parts.values()))
     if any(part.columns != first.columns or part.laplace != first.laplace for part in parts.values()):
@@ -76,7 +76,7 @@ def complete(schema: Schema, name: str) -> bool:
 def _design(
     parts: Mapping[Stratum, Estimate], shares: NDArray[np.float64], i: int, design: DesignError | None
 ) -> float:
-    """Return the design standard deviation of column number `i`'s mean, weighted by `shares`; NaN if it is not known.
+    """Return the design standard deviation of column `i`'s mean of `parts`, weighted by `shares`; NaN if not known.
 
     Of groups that are weighted means themselves, whose shares may be of the same survey, deviations are added up: at
     most that, whatever their correlations.

@@ -68,7 +68,7 @@ def decay(gamma: Fraction) -> Bounds:
 def poisson_coins(count: int, rate: float | Fraction, entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
     """Return a Boolean array of `count` coins by `entropy`, True with probability exactly `rate`: a Poisson sample.
 
-    A float stands for the dyadic rational it stores: 0.1 is 0x1.999999999999ap-4, not one tenth.
+    A float is the dyadic rational it stores: 0.1 is 0x1.999999999999ap-4. ValueError for a rate outside of [0, 1].
     """
     if not 0 <= rate <= 1:
         raise ValueError(f"a sampling rate lies in [0, 1], not {rate}")

@@ -15,10 +15,13 @@ from stratsynth.accounting.kinds import by_kind
 from stratsynth.accounting.prices import prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
+from stratsynth.planning.linked import linked_plans, linked_words
 from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
 from stratsynth.release.coverage import covered, source_of_unmeasured, unmeasured_line
+from stratsynth.schema.counted_tables import CountedTables
+from stratsynth.schema.linked import LinkedSchema
 from stratsynth.schema.weight_names import weight_warnings
 from stratsynth.schema.wide_bins import wide_bins
 from stratsynth.stratified.weighted import Weighted
@@ -97,6 +100,8 @@ class Plan:
     """Questions about numbers within bins, or the reason why there are none; empty where no column declares any."""
     bin_sums_words: str = ""
     """Sentence on them; empty where no column declares any."""
+    linked_words: str = ""
+    """Sentences on a fit of two linked tables; empty for one table."""
     by_tables: dict[str, Any] = field(default_factory=dict)
     """Tables of everybody by the strata's columns, with price and noise; empty without any."""
     by_tables_words: str = ""
@@ -134,7 +139,7 @@ class Plan:
 
 def plan(
     mechanism: Mechanism[Any] | str,
-    schema: Schema,
+    schema: Schema | LinkedSchema,
     budget: Budget,
     *,
     declared_size: int,
@@ -142,11 +147,11 @@ def plan(
     prior: PriorSource | None = None,
     weights: Weights | None = None,
 ) -> Plan:
-    """Return the plan of a fit by running a mechanism on simulated answers. Reads no private data and spends nothing.
+    """Return the `Plan` of a fit by running a mechanism on simulated answers. Reads no private data and spends nothing.
 
     Args:
         mechanism: What would be fitted, or the name of an installed mechanism.
-        schema: The public schema.
+        schema: The public schema; of two linked tables a `LinkedSchema`.
         budget: What the fit would spend.
         declared_size: About how many records there are; where they have weights, the weights' total.
         engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
@@ -160,6 +165,7 @@ def plan(
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
     how = mechanism if weights is None else Weighted(mechanism, weights)
+    schema = schema.counted if isinstance(schema, LinkedSchema) else schema
     prepared = prepare(how, schema, budget, declared_size, prior)
     budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
@@ -170,6 +176,7 @@ def plan(
     known = covered(
         prepared, ((s.path, t[0]) for s in answers.seen for t in s.cliques), {answers.first(path) for path in paths}
     )
+    linked = linked_words(prepared)
     unmeasured = "" if known is None else unmeasured_line(known.unmeasured, source_of_unmeasured(prepared))
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(
@@ -181,7 +188,7 @@ def plan(
         float(spending.spent()),
         allot.amount,
         prices(spending, budget, allot, prepared.worst),
-        tuple(strata.stratum(path) for path in paths),
+        linked_plans(prepared, found) or tuple(strata.stratum(path) for path in paths),
         _weights(prepared),
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
@@ -190,7 +197,7 @@ def plan(
         else {"small": "keep", "threshold": None},
         {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and layout.own_budgets else None,
         tuple(prepared.unprotected),
-        account.budget.unit,
+        schema.linked.names[0] if isinstance(schema, CountedTables) else account.budget.unit,
         by_kind(spending.charges),
         strata.pooled(paths[0]),
         prepared.worst is not None,
@@ -200,7 +207,8 @@ def plan(
         public_columns=budget.public,
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
         bands=tuple(each.to_dict() for each in prepared.bands),
-        row_weight=_row_weight(schema),
+        row_weight=None if linked else _row_weight(schema),
+        linked_words=linked,
         prior=_prior(prepared),
         measured=None if known is None else known.stated(),
         first=prepared.first.to_dict(),

@@ -33,6 +33,7 @@ def plan_page(plan: Plan) -> Page:
     needs = [
         *_account(plan.account),
         *_counted(plan),
+        *([("Linked tables", plan.linked_words)] if plan.linked_words else []),
         *_weights(plan),
         *_measured(plan),
         *_prior(plan),
@@ -209,6 +210,7 @@ def _measured(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _reserved(plan: Plan) -> str:
+    """Return words on the amount that a plan reserves, and how strata share it."""
     if plan.everybody_first:
         return f"reserved as {plan.currency} {plan.reserved:.6g}; everybody's model first, every stratum gets the rest"
     each = "strata get what their budgets say" if plan.budgets else "every stratum gets all of it"
@@ -216,6 +218,7 @@ def _reserved(plan: Plan) -> str:
 
 
 def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) pairs on a plan's weights: source, citation, errors, disclosures; nothing without."""
     weights = plan.weights
     if weights["citation"] is None:
         return
@@ -235,6 +238,7 @@ def _weights(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _small(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield (name, text) pairs on a plan's policy for small groups; nothing if these are kept."""
     small, threshold = plan.policy["small"], plan.policy["threshold"]
     if small == "keep":
         return

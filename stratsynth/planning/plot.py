@@ -62,7 +62,7 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
 
 
 def _details(axes: Axes, strata: Sequence[StratumPlan]) -> None:
-    """Draw into `axes` the interval of sizes of each stratum of a plan as a line, and small ones as hollow points."""
+    """Draw into `axes` the intervals of sizes of a plan's `strata`, as lines, and small ones as hollow points."""
     for s in strata:
         if s.size <= 0 or s.oneway_error is None:
             continue

@@ -149,7 +149,7 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
 
 def size_of(path: StratumPath, prepared: Prepared) -> float:
-    """Return the public number of records of a path of strata: a prepared fit's size (or UNKNOWN) times shares."""
+    """Return the public number of records at `path`, strata: a prepared fit's size (or UNKNOWN) times its shares."""
     shares = prepared.strata.shares if prepared.strata is not None else {}
     size = UNKNOWN if prepared.public.size is None else prepared.public.size
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(size))

@@ -58,7 +58,7 @@ def held_bytes(prepared: Prepared) -> float:
 
 
 def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
-    """Return engine, memory, disk space and passes of the fit `prepared` on `engine`, by its rehearsal `found`.
+    """Return the `RowsPlan` of the fit `prepared` on `engine`: memory, disk space and passes, by its rehearsal `found`.
 
     Raises:
         Unsupported: An engine that cannot answer what the mechanism asks, as a fit would refuse.

@@ -77,7 +77,7 @@ class _Placed(Protocol):
 
     @property
     def path(self) -> StratumPath:
-        """Path of strata from everybody down; empty for everybody."""
+        """Path, a tuple of strata, from everybody down; empty for everybody."""
 
 
 T = TypeVar("T", bound=_Placed)
@@ -87,13 +87,13 @@ class _Along(Generic[T]):
     """Index of questions or charges by the first stratum of their paths."""
 
     def __init__(self, items: Iterable[T]) -> None:
-        """Index questions or charges by the first stratum of their paths, in their order."""
+        """Index `items`, questions or charges, by the first stratum of their paths, in their order."""
         self._by: dict[StratumPath, list[tuple[int, T]]] = {}
         for number, item in enumerate(items):
             self._by.setdefault(item.path[:1], []).append((number, item))
 
     def of(self, path: StratumPath) -> list[T]:
-        """Return the list of these items that belong to everybody or to the path's stratum, in order.
+        """Return a list of these items that belong to everybody or the first stratum of `path`, in order.
 
         All for the empty path.
         """
@@ -102,7 +102,7 @@ class _Along(Generic[T]):
 
     @property
     def everybody(self) -> list[T]:
-        """Questions or charges of the empty path, which are about everybody, in order."""
+        """List of the questions or charges of the empty path, which are about everybody, in order."""
         return [item for _, item in self._by.get((), [])]
 
 
@@ -110,7 +110,7 @@ class Foreseen:
     """Rehearsal by strata; strata that are asked alike share one computation."""
 
     def __init__(self, prepared: Prepared, found: Rehearsal) -> None:
-        """Index the questions and charges of a rehearsal by stratum, for one fit."""
+        """Index the questions and charges of the rehearsal `found` by stratum, for one prepared fit."""
         self._prepared = prepared
         self._account = found.account
         self._model = found.model
@@ -120,7 +120,7 @@ class Foreseen:
         self._known: dict[StratumPath, _Asked] = {}
 
     def stratum(self, path: StratumPath) -> StratumPlan:
-        """Return the plan of the stratum whose path this is; of everybody for the empty path."""
+        """Return the `StratumPlan` of the stratum at `path`, a tuple of strata; of everybody for the empty path."""
         first = self._first(path)
         if first not in self._known:
             self._known[first] = self._asked(first)
@@ -158,11 +158,11 @@ class Foreseen:
         )
 
     def pooled(self, path: StratumPath) -> bool:
-        """True if the stratum of this path starts from everybody's model: more than sizes is asked of all records."""
+        """True if the stratum at `path` starts from everybody's model: more than sizes is asked of all records."""
         return bool(path) and bool(self._everybody(path))
 
     def _asked(self, path: StratumPath) -> _Asked:
-        """Return sums over the foreseen questions and charges of everybody and of the path's stratum.
+        """Return `_Asked`, sums over the foreseen questions and charges of everybody and of the stratum at `path`.
 
         Tables are those of the path and of the strata below it; cost, noise and memory are among the sums.
         """
@@ -226,14 +226,14 @@ def _shared_start_verdict(error: float | None, measured: int, columns: int) -> s
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
-    """Return megabytes of memory, a float, for the questions `seen`: their tables, candidates', a round's model."""
+    """Return the memory, in MB, that questions `seen` need: their tables and candidates, and a round's model."""
     candidates = {item for s in seen for item in s.candidates}
     cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
-    """Return the noise of a cell of k columns as a share of a mean count times people: the median over such tables.
+    """Return the noise of a cell of k columns, times people, relative to a mean count: the median over such `tables`.
 
     Without such tables, over the sets of k columns within larger ones, where a count is a sum of cells of the schema;
     None if there are none.
@@ -251,14 +251,14 @@ def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
 
 
 def _relative(noise: float | None, size: float) -> float | None:
-    """Return the noise, of a share times people, over `size`, a number of people; infinite for 0, None for None."""
+    """Return `noise`, of a share times people, divided by `size`, people; infinite for 0, None if noise is None."""
     if noise is None:
         return None
     return noise / size if size > 0 else math.inf
 
 
 def verdict(error: float | None) -> str:
-    """Return words on the use of one-way counts with this relative error, from "good" to "noise".
+    """Return words on the use of one-way counts with the relative `error`, from "good" to "noise".
 
     None: none are known.
     """

@@ -31,8 +31,5 @@ def file_hash(data: object) -> dict[str, str]:
 
 
 def section_digest(section: Mapping[str, Any]) -> str:
-    """Return a digest, a text, of `section`, a certificate's mapping on a prior.
-
-    The order of its keys does not matter.
-    """
+    """Return a digest, a text, of `section`, a certificate's mapping on a prior, whatever the order of its keys."""
     return digest(json.dumps(section, sort_keys=True))

@@ -66,11 +66,11 @@ class Rules:
     """Treatment of rows with values unknown to the schema: "refuse" or "drop"."""
 
     def __post_init__(self) -> None:
-        """Refuse a value of `unknown` other than "refuse" and "drop"."""
+        """Raise UsageError for a value of `unknown` other than "refuse" and "drop"."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
     def check_names(self, schema: Schema) -> None:
-        """Refuse rules on columns or levels that the schema lacks, and recoding of columns with numbers."""
+        """Raise UsageError for rules on columns or levels that the schema lacks, or recoding of numeric columns."""
         for what, names in (("rename", self.rename), ("recode", self.recode), ("without", self.without)):
             for name in names:
                 if name not in schema.columns:
@@ -88,7 +88,7 @@ class Rules:
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
 
     def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules on names that the schema lacks, and a prior, of columns `found`, that lacks one of its columns.
+        """Raise UsageError for rules on names that the schema lacks, or a prior, of columns `found`, without its own.
 
         Each of the schema's must be among `found` once, under its name or by `rename`, unless it is in `without`; one
         must.
@@ -117,23 +117,25 @@ class TranslatedSource(Source):
     rules: Rules
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names that the columns have in the schema, in order."""
+        """Return a tuple of the source's columns, in order, by the names that they have in the schema."""
         names = {theirs: name for name, theirs in self.rules.rename.items()}
         return tuple(names.get(name, name) for name in self.source.columns())
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return an Arrow table of these columns of the schema, all rows, with the schema's values."""
+        """Return an Arrow table of `columns`, by the schema's names, of all rows, with the schema's values."""
         return self._translated(columns, self.source.read(self._theirs(columns)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield Arrow tables of these columns of the schema, translated from the source's batches."""
+        """Yield Arrow tables of `columns`, by the schema's names, translated from the source's batches."""
         for batch in self.source.batches(self._theirs(columns)):
             yield self._translated(columns, batch)
 
     def _theirs(self, columns: Sequence[str]) -> list[str]:
+        """Return a list of the source's names for `columns`, names of the schema."""
         return [self.rules.rename.get(name, name) for name in columns]
 
     def _translated(self, columns: Sequence[str], batch: pa.Table) -> pa.Table:
+        """Return `batch`, of the source's columns, under the names `columns` with the schema's values."""
         recode = self.rules.recode
         found = [
             _recoded(data, recode[name]) if name in recode else data
@@ -143,7 +145,7 @@ class TranslatedSource(Source):
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Return the rows of `source` as level numbers of a schema, by renaming and recoding `rules`, with their weights.
+    """Return `PriorRows`: rows of `source` as level numbers of a schema, by renaming and recoding `rules`; weights.
 
     `stated` is the certificate's section on them. Weights count as Kish's effective number of rows. Rows added for
     missing levels, `lent`, have `LENT_LEVEL` people per level on top.
@@ -203,7 +205,7 @@ def _densities(
     weights: NDArray[np.float64],
     known: NDArray[np.bool_],
 ) -> dict[str, NDArray[np.float64]]:
-    """Return a mapping from column to the weights (bins, places) of all rows' numbers, where rows are drawn by them.
+    """Return a dict from column to weights (bins, places) of all rows' numbers, for columns drawn by a prior's.
 
     Args:
         schema: The columns.
@@ -226,7 +228,7 @@ def _densities(
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
     """Return an array of the level number in column `name` of the schema of each value of the Arrow column `data`.
 
-    `rules` recode values first; unknown ones are -1 if they "drop" them, and refused otherwise.
+    `rules` recode values first; unknown ones are -1 if they "drop" them, else a UsageError.
     """
     column = schema.column(name)
     values = rules.recode.get(name)

@@ -32,7 +32,7 @@ MOST_TABLES = 1_000
 
 
 def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema: Schema) -> tuple[Known, ...]:
-    """Return a tuple of the noisy tables in a release `folder` as shares in the levels of a schema.
+    """Return a tuple of `Known`, noisy tables in a release `folder` as shares in the levels of a schema.
 
     `rules` rename and recode; tables that do not fit are left out. The caller has checked that `FILES` match the hashes
     in the certificate.
@@ -99,7 +99,7 @@ def _known(
     rules: Rules,
     schema: Schema,
 ) -> Known | None:
-    """Return the table of `shares` over the columns `clique` in the levels of a schema; other columns summed out.
+    """Return a `Known`: `shares` over the columns `clique` in the levels of a schema; columns it lacks summed out.
 
     `error` is a share's standard error, `places` the new number of each old level by column of the schema, `rules`
     rename. None if no column of the clique is left in the schema.

@@ -83,7 +83,7 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """Return a prior of rows that anyone can get: last year's public file, or a neighbouring state's.
+        """Return a `Prior` of rows that anyone can get: last year's public file, or a neighbouring state's.
 
         Args:
             data: A file, a frame or an Arrow table.
@@ -122,7 +122,7 @@ class Prior(PriorSource):
         recode: Mapping[str, Mapping[str, str]] | None = None,
         unknown: str = "refuse",
     ) -> Prior:
-        """Return a prior of published tables and no rows: marginals of some columns, with or without standard errors.
+        """Return a `Prior` of published tables and no rows: marginals of some columns, with or without standard errors.
 
         Args:
             tables: Each a `PublishedTable(file_or_frame, citation)` with the levels of some columns and `share` or
@@ -153,7 +153,7 @@ class Prior(PriorSource):
         unknown: str = "refuse",
         tables: Sequence[PublishedTable] = (),
     ) -> Prior:
-        """Return a prior of an earlier release of this program; its guarantee and the new one add up.
+        """Return a `Prior` of an earlier release of this program; its guarantee and the new one add up.
 
         Args:
             folder: The release folder, whose files must match the hashes in its certificate.
@@ -191,11 +191,11 @@ class Prior(PriorSource):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Sources, paths and frames that the prior is read from, none of which may be the private table."""
+        """Tuple of sources, paths and frames that the prior is read from; none may be the private table."""
         return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
 
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Return the prior's rows and tables as level numbers of a schema; computed once for each schema.
+        """Return a `MappedPrior`: this prior's rows and tables as level numbers of a schema; computed once each.
 
         Raises:
             UsageError: Columns that the prior lacks, and values that the schema does not know, with the number of rows
@@ -211,10 +211,11 @@ class Prior(PriorSource):
         return self._mapped[key]
 
     def rows(self, schema: Schema) -> PriorRows | None:
-        """Return the prior's rows as level numbers of a schema; None if it has tables alone."""
+        """Return this prior's rows as level numbers of a schema, a `PriorRows`; None if it has tables alone."""
         return self.in_schema(schema).rows
 
     def _mapped_once(self, schema: Schema) -> MappedPrior:
+        """Return a `MappedPrior` of this prior in a schema, read anew; UsageError if its file changes meanwhile."""
         self.rules.check_names(schema)
         if self.behind is not None:
             check_files(*self.behind, [ROWS, *FILES])  # again: files may have been exchanged since
@@ -236,7 +237,7 @@ class Prior(PriorSource):
         return MappedPrior(stated, digest(stated, marks), rows, known, self.origins, translated)
 
     def _stated_of_file(self) -> dict[str, Any]:
-        """Return the certificate's section, a dict, on the rows, with the hash of their file if it is one."""
+        """Return a dict, the certificate's section on this prior's rows, with the hash of their file if it is one."""
         return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
 
     @cached_property
@@ -269,7 +270,7 @@ HELP = {
 
 
 def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
-    """Return the prior that a recipe's section [prior] describes; its path is relative to the recipe's folder."""
+    """Return the `Prior` of a recipe's `section` [prior], its path relative to `folder`; UsageError if it is wrong."""
     check_keys(section, KEYS, "[prior]")
     origin = section.get("origin", "public")
     one_of("[prior] origin", origin, ORIGINS)
@@ -295,7 +296,7 @@ def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
 
 
 def _table(section: object, folder: Path) -> PublishedTable:
-    """Return the published table of `section`, one mapping of [[prior.tables]]; its path is relative to `folder`."""
+    """Return the PublishedTable of `section`, one of [[prior.tables]], its path in `folder`; UsageError for others."""
     if not isinstance(section, Mapping):
         raise UsageError("[prior] tables are sections [[prior.tables]], each with path and citation.")
     check_keys(section, {"path": str, "citation": str}, "[[prior.tables]]")
@@ -305,6 +306,7 @@ def _table(section: object, folder: Path) -> PublishedTable:
 
 
 def _published(tables: object) -> tuple[PublishedTable, ...]:
+    """Return `tables` as a tuple; UsageError for anything but a list of PublishedTable."""
     if not isinstance(tables, Sequence) or any(type(table) is not PublishedTable for table in tables):
         raise UsageError("prior: tables is a list of PublishedTable(file_or_frame, citation).")
     return tuple(tables)
@@ -320,6 +322,7 @@ def _texts(what: str, given: object) -> dict[str, str]:
 
 
 def _recode(given: object) -> dict[str, dict[str, str]]:
+    """Return a copy of `given`, {column: {value: level}}; {} for None, UsageError for anything else."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
@@ -328,6 +331,7 @@ def _recode(given: object) -> dict[str, dict[str, str]]:
 
 
 def _names(given: object) -> tuple[str, ...]:
+    """Return `given`, a list of names of columns, as a tuple; UsageError for anything else."""
     if not is_texts(given):
         raise UsageError('prior: without is a list of columns, such as ["INCOME"].')
     return tuple(given)

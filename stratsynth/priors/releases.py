@@ -22,7 +22,7 @@ def release_of(path: Path) -> Path | None:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the path itself and, if it is a folder, all files below it."""
+    """Yield `path` itself and, if it is a folder, all files below it; UsageError for more than MOST."""
     yield path
     try:
         if path.is_dir():

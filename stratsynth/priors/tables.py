@@ -55,7 +55,7 @@ class PublishedTable:
     """Place of publication, which the certificate lists as taken for public."""
 
     def __post_init__(self) -> None:
-        """Refuse a citation that is missing or a template's, and a file of a release or with an account."""
+        """Raise UsageError for a citation that is missing or a template's, a file of a release or with an account."""
         from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
@@ -82,7 +82,7 @@ class PublishedTable:
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
-    """Return (a published table as shares in a schema's levels, by renaming and recoding `rules`; a dict on it).
+    """Return (`Known`, a published table as shares in a schema's levels, by renaming, recoding `rules`; a dict on it).
 
     The dict is its entry in the certificate.
 
@@ -134,7 +134,7 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
 
 
 def _with_error(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line with `standard_error`, as tables of shares have it, as its `error`, and without replicates."""
+    """Return `line`, a dict, with `standard_error` renamed `error`, and without replicates; itself without one."""
     if ERROR not in line or "error" in line:
         return line
     return {"error" if name == ERROR else name: value for name, value in line.items() if not is_replicate(name)}
@@ -169,8 +169,8 @@ def _cell(
 ) -> tuple[int, ...] | None:
     """Return a tuple, the cell of a published table's `line`: a level number of the schema for each of `clique`.
 
-    `ours` maps these columns to the table's names, `number` is the line's, `rules` recode. None if a level is unknown
-    and the rules drop such lines.
+    `ours` maps these columns to the table's names, `number` is the line's, `rules` recode. An unknown level gives None
+    if the rules drop such lines, else UsageError.
     """
     found = []
     for name in clique:
@@ -189,6 +189,7 @@ def _cell(
 
 
 def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
+    """Return the figure `name` in a table's `line`, 0 for no error; UsageError, with its `number`, for bad ones."""
     value = 0.0 if name == "error" and name not in line else figure(line[name])
     if not 0 <= value <= LARGEST:
         raise UsageError(f"prior: the {name} in line {number} of a published table is no number from 0 to {LARGEST:g}.")
@@ -200,8 +201,8 @@ def _complete(
 ) -> float:
     """Return the sum of `values`, an array over the cells of the columns `clique`; `what` is "share" or "count".
 
-    Refuse cells without a line (`there` is a mask) that no rule of the schema forbids, a sum of 0, and shares that do
-    not add up to 1, unless lines were `dropped`.
+    UsageError for cells without a line (`there` is a mask) that no rule of the schema forbids, a sum of 0, and shares
+    that do not add up to 1, unless lines were `dropped`.
     """
     missing = np.argwhere(~there)
     codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}

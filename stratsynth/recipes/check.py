@@ -20,8 +20,10 @@ from stratsynth.data.lost import absent_words, broken_lines, grave_rules, part
 from stratsynth.errors import SchemaError, StratsynthError, UsageError
 from stratsynth.recipes.outlook import planned
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.schema.counted_tables import CountedTables
 
 if TYPE_CHECKING:
+    from stratsynth.data.linked_check import LinkedCheck
     from stratsynth.report.page import Page
 
 STAMP = "computed from the data without a charge; not for publication."
@@ -51,11 +53,11 @@ class RecipeCheck:
 
     @property
     def ok(self) -> bool:
-        """True if no check failed."""
+        """True if no check of the recipe failed; notes and checks that were skipped do not count."""
         return all(outcome.verdict != FAILS for outcome in self.outcomes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values, stamped INTERNAL."""
+        """Return {"INTERNAL": True, "ok", "checks"}: of each check its name, verdict and text, as JSON values."""
         checks = [{"check": o.name, "verdict": o.verdict, "text": o.text} for o in self.outcomes]
         return {"INTERNAL": True, "ok": self.ok, "checks": checks}
 
@@ -77,14 +79,14 @@ class RecipeCheck:
         return render(self.page())
 
     def _repr_html_(self) -> str:
-        """Return the result as an HTML fragment for a notebook."""
+        """Return the HTML fragment of the page of this result, for a notebook."""
         from stratsynth.report.notebook import render
 
         return render(self.page())
 
 
 def check(recipe: Recipe | str | os.PathLike[str]) -> RecipeCheck:
-    """INTERNAL: return all that can be known of a recipe before budget is spent. Charges and writes nothing.
+    """INTERNAL: return the checks of all that can be known of a recipe before a fit. Charges and writes nothing.
 
     The data are read: what is found is for those who hold them. A fit that passes may still be refused or fail, as when
     a disk fills up meanwhile.
@@ -107,11 +109,14 @@ class _Checks:
 
     recipe: Recipe
     rows: Check | None = None
+    linked: LinkedCheck | None = None
+    """Check of two linked tables, in place of `rows`."""
     failed: set[str] = field(default_factory=set)
     """Names of checks that failed."""
 
     def run(self) -> Iterator[Outcome]:
         """Yield the outcome of each check; one that needs another which failed is skipped."""
+        linked = ("values", "rules", "weights of rows", "shares and prior", "same rows", "code lists")
         checks: tuple[tuple[str, Callable[[], tuple[str, str]], tuple[str, ...]], ...] = (
             ("schema", self._schema, ()),
             ("data", self._data, ("schema",)),
@@ -127,6 +132,8 @@ class _Checks:
             ("places", self._places, ()),
         )
         for name, one, needed in checks:
+            if self.recipe.data.linked and name in linked:
+                continue
             if lacking := [other for other in needed if other in self.failed]:
                 yield Outcome(name, SKIPPED, f"needs {', '.join(lacking)}")
                 self.failed.add(name)
@@ -149,12 +156,24 @@ class _Checks:
     def _data(self) -> tuple[str, str]:
         from stratsynth.data.sources import open_source
 
+        if self.recipe.data.linked:
+            self.linked = self._check_linked()
+            return OK if self.linked.ok else FAILS, " ".join(self.linked.lines)
         source = open_source(self.recipe.data.rows)
         self.rows = check_rows(self.recipe.schema(), source)
         if self.rows.absent:
             said = " ".join(absent_words(self.rows.absent, self.rows.header))
             return FAILS, f"Not in the data, or more than once: {', '.join(self.rows.absent)}. {said}".rstrip()
         return OK, f"{self.recipe.data.name}: {self.rows.rows:,} records"
+
+    def _check_linked(self) -> LinkedCheck:
+        from stratsynth.data.linked_check import check_linked
+        from stratsynth.data.sources import open_source
+
+        schema, data = self.recipe.schema(), self.recipe.data
+        self.recipe.table()  # refuses headers that lack a column
+        assert isinstance(schema, CountedTables)  # noqa: S101 - refused otherwise
+        return check_linked(schema.linked, open_source(data.parent), open_source(data.child))
 
     def _values(self) -> tuple[str, str]:
         rows = self._checked()
@@ -185,9 +204,14 @@ class _Checks:
         return NOTE if weight.cut or weight.nothing else OK, f"{cut}; {none}."
 
     def _size(self) -> tuple[str, str]:
-        rows, declared = self._checked(), self.recipe.data.declared_size
+        declared = self.recipe.data.declared_size
         if declared is None:
             return NOTE, "none is declared: there is no plan, and nothing to compare with what is measured"
+        if self.linked is not None:
+            near = abs(declared - self.linked.counted) <= NEAR * self.linked.counted
+            said = f"{declared:,} declared; there are {self.linked.counted:,} with a {self.linked.names[1]}"
+            return (OK, said) if near else (FAILS, f"{said}. Declare a published figure, and not this one.")
+        rows = self._checked()
         people = rows.rows if rows.weight is None else rows.weight.total + rows.weight.people_cut
         what = "records" if rows.weight is None else "people, as the weights count them"
         if abs(declared - people) <= NEAR * people:
@@ -204,7 +228,10 @@ class _Checks:
         return OK, f"{shares}; {'no prior' if recipe.given_prior is None else 'the prior has rows of this schema'}"
 
     def _copies(self) -> tuple[str, str]:
-        """Refuse the private table among shares or prior, by path and by content; count rows that both tables have."""
+        """Return (verdict, text): a NOTE if shares or prior have most of the private table's rows, else OK.
+
+        StratsynthError if one of them is the private table itself, by path or content.
+        """
         from stratsynth.data.shared_rows import overlap
         from stratsynth.fitting.refusals import check_inputs, refuse_private_controls
         from stratsynth.mechanisms.prepared import origins_of
@@ -226,7 +253,7 @@ class _Checks:
         return OK, "neither shares nor prior are the private table, or most of it"
 
     def _lists(self) -> tuple[str, str]:
-        """Ask about lists of codes of a user's own in which every code has a record, as if it were read off these."""
+        """Return (verdict, text): a NOTE if all codes of a user's own list have a record, as if read off these."""
         from stratsynth.data.held_codes import held_codes
 
         found = held_codes(self.recipe.data.rows, self.recipe.schema())
@@ -289,7 +316,7 @@ def _existing(path: Path) -> Path:
 
 
 def writable(folder: Path, file: Path) -> None:
-    """Refuse a folder that does not exist or cannot be written in, and a file there that cannot be written."""
+    """Raise UsageError for a folder that does not exist or cannot be written in, and a `file` there that cannot be."""
     if not folder.is_dir():
         raise UsageError(f"{file}: there is no folder {folder}.")
     for path in (folder, *([file] if file.exists() else [])):

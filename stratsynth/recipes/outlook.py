@@ -30,8 +30,9 @@ def planned(recipe: Recipe) -> Plan:
             raise UsageError(f"benchmark: totals are those of rows, and {how.title} makes none.")
         benchmark.read(recipe.prepared.public.schema)
     found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
-    path = recipe.data.path
-    lacking = [] if path is None or path.exists() else [f"there is no {path}, so a fit would be refused."]
+    files = (recipe.data.path, recipe.data.parent, recipe.data.child)
+    absent = [path for path in files if path is not None and not path.exists()]
+    lacking = [f"there is no {path}, so a fit would be refused." for path in absent]
     named = () if benchmark is None else [table.name for table in benchmark.tables if table.exact]
     exact = [f"NOT PROTECTED: exact totals of the private rows, {', '.join(named)}."] if named else []
     warnings = (*exact, *found.warnings, *_size_of_people(recipe, size), *lacking)
@@ -45,7 +46,13 @@ def _size_of_people(recipe: Recipe, size: int) -> list[str]:
     as there are records.
     """
     weight, rows = recipe.schema().row_weight, recipe.release.rows
-    if weight.column is None or weight.mean is None or rows is None or rows * weight.mean <= FAR * size:
+    if (
+        recipe.data.linked
+        or weight.column is None
+        or weight.mean is None
+        or rows is None
+        or rows * weight.mean <= FAR * size
+    ):
         return []
     people = f"declared_size {size:,} is of people, who at a mean weight of {weight.mean:g} are"
     records = f"{size / weight.mean:,.0f} records, and {rows:,} rows are to be drawn. Is it the number of records?"
@@ -64,7 +71,7 @@ def account_after(recipe: Recipe) -> dict[str, Any] | None:
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.fitting import request_of
 
-    path, data, refused = recipe.spend.ledger, recipe.data.path, ""
+    path, data, refused = recipe.spend.ledger, recipe.data.file, ""
     registry = None if data is None else Registry(data)  # a table of Spark lies beside no list of accounts
     if recipe.data.public:
         check_public_inputs(declared=[data])

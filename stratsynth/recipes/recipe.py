@@ -40,6 +40,7 @@ from stratsynth.recipes.sections import (
 )
 from stratsynth.release.controls import read_benchmark
 from stratsynth.schema import Schema
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Weighted, makes_strata, stratify
 from stratsynth.weights.sources import read_weights
@@ -150,8 +151,13 @@ class Recipe:
         return budget_of(spend.epsilon, spend.delta, neighbours, first=spend.first, public=self.data.public)
 
     def table(self, new_account: str | None = None) -> PrivateTable:
-        """Return the private table, its header checked; no row is read. `new_account` is as for `open_table`."""
+        """Return the private table, its header checked; no row is read.
+
+        `new_account` is the reason for another ledger than the one that the data have; None if it goes on.
+        """
         schema = self.schema()
+        if self.data.linked:
+            return self._linked_tables(schema, new_account)
         return open_table(
             self.data.rows,
             schema=schema,
@@ -162,6 +168,23 @@ class Recipe:
             declared_size=self.data.declared_size,
             public=self.data.public,
             engine=self.data.engine,
+        )
+
+    def _linked_tables(self, schema: Schema, new_account: str | None) -> PrivateTable:
+        from stratsynth.data.open_linked import open_tables
+
+        if not isinstance(schema, CountedTables):
+            raise RecipeError("[data] parent and child need a schema of two linked tables, stratsynth-schema/2.")
+        return open_tables(
+            self.data.parent,
+            self.data.child,
+            schema=schema.linked,
+            declared_size=self.data.declared_size,
+            ledger=self.spend.ledger,
+            ledger_epsilon=self.spend.ledger_epsilon,
+            account=self.spend.account,
+            new_account=new_account,
+            public=self.data.public,
         )
 
     def schema(self) -> Schema:
@@ -195,7 +218,7 @@ class Recipe:
 
     @cached_property
     def prior(self) -> Prior | None:
-        """Public information that the fit starts from; None without [prior]. Rows are read when a fit is prepared."""
+        """Prior that the fit starts from, of [prior]; None without. Rows are read when a fit is prepared."""
         if self.given_prior is None:
             return None
         found = read_prior(self.given_prior, self.folder)
@@ -267,7 +290,8 @@ class Recipe:
     def rows(self) -> int:
         """Number of synthetic rows to write; RecipeError if it is missing or below 0."""
         # a total of weights is no number of rows; the schema is read only where that matters
-        if self.release.rows is None and (weight := self.schema().row_weight.column) is not None:
+        weight = None if self.data.linked else self.schema().row_weight.column
+        if self.release.rows is None and weight is not None:
             raise RecipeError(
                 f"[release] rows is missing: rows count as {weight} says, so declared_size is of people; how many rows "
                 "to write?"
@@ -280,17 +304,17 @@ class Recipe:
         return rows
 
     def drawn(self) -> int | None:
-        """Return the number of rows in the release, None if it has none; refuse too many for the memory."""
+        """Return the number of rows in the release, None if it has none; Unsupported for too many for the memory."""
         from stratsynth.release.sampling import check_rows
 
-        if self.how().returns != Returns.ROWS:
+        if self.how().returns not in (Returns.ROWS, Returns.TABLES):
             return None
         check_rows(self.rows, self.schema())
         return self.rows
 
 
 def benchmark_in(path: str | PathLike[str]) -> Benchmark:
-    """Return the benchmark of the section [benchmark] in a TOML file: a recipe, or that section alone.
+    """Return the benchmark of the section [benchmark] of the TOML file at `path`: a recipe, or that section alone.
 
     Raises:
         RecipeError: No such file or section, or an invalid one.
@@ -305,6 +329,7 @@ def benchmark_in(path: str | PathLike[str]) -> Benchmark:
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    """Return the dict of the TOML file `path`; RecipeError if it is missing, too large, or no TOML in UTF-8."""
     try:
         return tomllib.loads(read_bytes(path, MAX_BYTES, error=RecipeError).decode())
     except OSError:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Source
 
 S = TypeVar("S")
+LINKED = ("auto", "memory")
+"""Engines of two linked tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +40,21 @@ class DataSection:
     table: str | None = None
     """Table of a database whose rows are the records; with `engine = "spark"` and instead of `path`, Spark's name of a
     table or view."""
+    parent: Path | None = None
+    """File of the parent table, such as of households, of two linked ones; instead of `path`."""
+    child: Path | None = None
+    """File of the child table, such as of persons; the schema is then of format stratsynth-schema/2."""
     query: str | None = None
     """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
         """Refuse a missing path, unknown engines, and table or query that do not go with path and engine."""
+        if self.linked:
+            if self.parent is None or self.child is None or self.path is not None or self.engine not in LINKED:
+                raise RecipeError("[data] two linked tables are parent and child, files, without path and engine.")
+            if self.table is not None or self.query is not None:
+                raise RecipeError("[data] two linked tables are files: leave table and query out.")
+            return
         if self.engine == "spark" and self.query is not None:
             raise RecipeError("[data] query is of a database; of Spark, name a table or view.")
         if self.path is None and (self.table is None or self.engine != "spark"):
@@ -59,9 +71,19 @@ class DataSection:
             check_engine(self.engine)
 
     @property
+    def linked(self) -> bool:
+        """True if the rows are in two linked tables."""
+        return self.parent is not None or self.child is not None
+
+    @property
     def name(self) -> str:
-        """Name of the file or Spark table with the rows, for messages."""
-        return str(self.table) if self.path is None else self.path.name
+        """Name of the file or Spark table with the rows, for messages; of linked tables the child's."""
+        return str(self.table) if self.file is None else self.file.name
+
+    @property
+    def file(self) -> Path | None:
+        """File or folder that the account is beside: the rows', of linked tables the child's; None of Spark's table."""
+        return self.path if self.child is None else self.child
 
     @property
     def rows(self) -> Path | Source:
@@ -72,6 +94,8 @@ class DataSection:
         """
         from stratsynth.data.sources import is_database, open_source
 
+        if self.linked:
+            raise RecipeError("[data] has two linked tables: this takes one table.")
         if self.path is not None:
             database = is_database(self.path, self.table, self.query)
             return open_source(self.path, self.table, self.query) if database else self.path
@@ -178,7 +202,7 @@ class ReleaseSection:
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
-    """Return an object of `cls` from a recipe's section; unknown keys and other types are refused.
+    """Return an object of `cls` from a recipe's section; RecipeError for unknown keys and values of other types.
 
     Paths are joined to `folder`; `where` names file and section in messages.
     """
@@ -191,6 +215,7 @@ def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: P
 
 
 def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
+    """Return `cls` made of `values`, its inner dataclasses too; RecipeError, said of `where`, for a missing key."""
     given, hints = dict[str, Any](), get_type_hints(cls)
     for each in fields(cls):  # type: ignore[arg-type]  # a dataclass
         if is_dataclass(inner := hints[each.name]):

@@ -90,6 +90,7 @@ def _both(group: Where, where: Where) -> Where:
 
 
 def _possible(model: TableModel, condition: Where) -> bool:
+    """True if the model gives weight to a `condition`, column -> codes, that no rule of its schema forbids."""
     if not all(condition.values()):
         return False
     fixed = {column: np.array(sorted(codes)) for column, codes in condition.items() if len(codes) == 1}
@@ -99,9 +100,9 @@ def _possible(model: TableModel, condition: Where) -> bool:
 
 
 def _level(schema: Schema, column: str, value: Any) -> str:
-    """Return the text of the level of `column` that `value` names, as a user has it in `n_by_group`.
+    """Return the text of the level of the schema's `column` that `value` names, as a user has it in `n_by_group`.
 
-    Refused as by `level_of`.
+    UsageError or SchemaError, opening with `n_by_group`, unless it is one.
     """
     try:
         return level_of(schema, column, value)
@@ -112,7 +113,7 @@ def _level(schema: Schema, column: str, value: Any) -> str:
 def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, Any], ...], int]]:
     """Return a list of (pairs of column and value, rows), one for each group in `given`: a mapping, frame or CSV file.
 
-    `by` are the columns of a mapping's keys.
+    `by` are the columns of a mapping's keys. UsageError for other keys, columns or numbers.
     """
     if isinstance(given, Mapping):
         names = _columns("by", by)
@@ -132,6 +133,7 @@ def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, Any],
 
 
 def _checked_count(number: Any) -> int:
+    """Return a group's `number` of rows as an int; UsageError unless it is whole, at least 0 and below 10^15."""
     text = level(number)
     if isinstance(number, bool) or not text.isascii() or not text.isdigit() or len(text) > 15:
         raise UsageError("n_by_group: the number of rows of a group must be a whole number of at least 0.")
@@ -139,6 +141,7 @@ def _checked_count(number: Any) -> int:
 
 
 def _columns(what: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return a list of column names as a tuple; UsageError, opening with `what`, for a text or anything else."""
     if isinstance(columns, str):
         raise UsageError(f'{what} is a list of columns; write ["{columns}"].')
     if not is_texts(columns):

@@ -51,7 +51,7 @@ EXACT = "exact_totals"
 
 
 def benchmarked(release: Release, benchmark: Benchmark, *, declared: bool = False) -> Release:
-    """Return a release whose rows are raked to the totals of control tables; its certificate says so.
+    """Return a copy of a release whose rows are raked to the totals of control tables; its certificate says so.
 
     Args:
         release: A release that draws rows.
@@ -59,7 +59,8 @@ def benchmarked(release: Release, benchmark: Benchmark, *, declared: bool = Fals
         declared: True in a fit, which has listed exact totals as unprotected before it read anything.
 
     Raises:
-        UsageError: Tables that cannot be read, that contradict each other, or that the model is too far from.
+        UsageError: A release without rows or raked before; exact totals that are not `declared`; tables that cannot be
+            read, that contradict each other, or that the model is too far from.
     """
     model = release.model
     if model.returns != Returns.ROWS:
@@ -105,7 +106,7 @@ def not_benchmarked(release: Release, why: str) -> Release:
 def _refuse_far(
     found: Sequence[ReadTable], fitted: RakedFactors, start: Floats, places: Sequence[Places], most: float
 ) -> None:
-    """Refuse tables `found` of which the rake `fitted` misses a cell by over FAR of everybody.
+    """Raise UsageError if the rake `fitted` misses a cell of one of the tables `found` by over FAR of everybody.
 
     `start` are the shares before raking, by kind of row; `places` each table's cell of each kind, `most` the largest
     ratio.
@@ -126,10 +127,10 @@ def _refuse_far(
 
 
 def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
-    """Return a dict for the certificate on raking `start`, shares by kind of row, to `fitted`: the largest ratio.
+    """Return a dict for the certificate on raking `start`, shares by kind of row, to the rake `fitted`.
 
-    Beside it Kish's efficiency, the number and share of kinds trimmed at the ratio `most`, and the largest share
-    missed.
+    Keys: `largest` ratio, Kish's `efficiency`, number `trimmed` and `trimmed_share` of kinds at the ratio `most`,
+    largest share `missed`.
     """
     mean = float(start @ fitted.ratios)
     trimmed = fitted.ratios >= most * (1 - 1e-9)
@@ -144,9 +145,9 @@ def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
 
 
 def _table(read: ReadTable, measured: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Return a dict, the certificate's entry of a control table.
+    """Return a dict, the certificate's entry of the control table `read`: citation, columns, year, hashes, cells.
 
-    `measured` has the noisy figures of each of its cells.
+    `measured` has for each cell the dict of its noisy figures; a cell has them beside levels and the published total.
     """
     table, published = read.table, read.control.totals.ravel().tolist()
     return {
@@ -188,7 +189,7 @@ def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | Non
 
 
 def _restated(release: Release, section: Mapping[str, Any]) -> CertificateRecord:
-    """Return a release's certificate record with the entry `section` as its benchmark, and notices to match."""
+    """Return a release's `CertificateRecord` with the entry `section` as its benchmark, and notices to match."""
     before = release.certificate
     compared = [{k: v for k, v in one.items() if k != "rows"} for one in before.get("declared_and_measured", ())]
     more = {"declared_and_measured": compared} if compared else {}

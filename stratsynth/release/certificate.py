@@ -109,7 +109,7 @@ def certificate(
     usable: NoisyTable | None = None,
     exact: bool = False,
 ) -> CertificateRecord:
-    """Return the certificate of a fit as a record of JSON values; its `charges` are all that were made.
+    """Return the `CertificateRecord` of a fit, a mapping of JSON values; its `charges` are all that were made.
 
     In the paths of charges the levels of a merge are joined by `|`; `strata.merged` has its name in other files.
 
@@ -158,13 +158,13 @@ def certificate(
 
 
 def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False) -> dict[str, Any]:
-    """Return a prepared fit's certificate entries, a dict, that are fixed before the first answer; no empty ones.
+    """Return a dict, a prepared fit's certificate entries that are fixed before the first answer; no empty ones.
 
-    `exact` is True for a fit whose rows are raked to exact totals of the private rows.
+    `table` has the private table's public facts; `exact` is True if rows are raked to exact totals of the private rows.
     """
     unit, schema, public = table.schema.unit, table.schema, prepared.budget.public
     return {
-        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
+        "unit": unit if isinstance(unit, str) else dict(vars(unit)),
         **({"record": table.record} if table.record is not None else {}),
         **_row_weight(table),
         "neighbours": str(prepared.budget.neighbours),
@@ -206,7 +206,8 @@ def _meaning(
 ) -> dict[str, Any]:
     """Return a dict of entries on a prepared fit's declared and `measured` numbers, coverage, notices, small groups.
 
-    Empty ones are left out. `known` is the coverage of the noisy tables, `first` the first answer; each may be None.
+    Empty ones are left out. `certificate` has the other sections; `known` is the coverage of the noisy tables, `first`
+    the first answer; each may be None.
     """
     margin = MARGIN if measured is None else measured.margin
     declared, found = DeclaredFigures.of(prepared, margin, laplace=is_laplace(certificate)), list[Comparison]()
@@ -267,9 +268,9 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 
 
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
-    """Return a prepared fit's `weights` in its certificate, a dict: source and citation, share that rules removed.
+    """Return a dict, a prepared fit's certificate entry `weights`: source, citation, share that rules removed.
 
-    If the groups are no strata, `by` has their columns.
+    `table` has the schema with these rules. If the groups are no strata, `by` has their columns.
     """
     layout = prepared.drawn
     if layout is None:
@@ -286,7 +287,7 @@ def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
 
 
 def read_certificate(folder: Path) -> CertificateRecord:
-    """Return the content of a release folder's certificate.json, after a check that its numbers agree.
+    """Return the `CertificateRecord` of a release folder's certificate.json, after a check that its numbers agree.
 
     Raises:
         ReleaseError: No certificate, a damaged one, or one that was edited: its numbers contradict each other.
@@ -307,7 +308,7 @@ def read_certificate(folder: Path) -> CertificateRecord:
 
 
 def read_record(folder: Path) -> CertificateRecord:
-    """Return the content of a release folder's certificate.json; only its form is checked, not if its numbers agree.
+    """Return the `CertificateRecord` of a release folder's certificate.json; its form is checked, its numbers not.
 
     Raises:
         ReleaseError: No certificate, or one without the form of `stratsynth.certificate`.

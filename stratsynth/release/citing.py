@@ -22,17 +22,17 @@ KNOWN = {str(paper): paper for paper in PAPERS}
 
 
 def software(version: str = VERSION) -> Reference:
-    """Return the bibliography entry of stratsynth in the given version."""
+    """Return the `Reference`, a bibliography entry, of stratsynth in this `version`, a text."""
     return Reference(key="stratsynth", kind="software", title=TITLE, authors=("stratsynth authors",), version=version)
 
 
 def works() -> list[Reference]:
-    """Return bibliography entries of stratsynth, in the installed version, and of every paper that it follows."""
+    """Return a list of `Reference`: stratsynth, in the installed version, and every paper that it follows."""
     return [software(), *PAPERS]
 
 
 def works_of(certificate: Certificate) -> list[Reference]:
-    """Return the bibliography entries of the works that a release rests on, as its certificate names them.
+    """Return a list of `Reference`: the works that a release rests on, as its certificate names them.
 
     They are the release itself where it has a title, the version of the software that made it, the papers of the
     mechanism and, in strata, of stratification, and the published sources of the weights, of the prior
@@ -42,6 +42,7 @@ def works_of(certificate: Certificate) -> list[Reference]:
 
 
 def _works(certificate: Certificate) -> Iterator[Reference]:
+    """Yield a `Reference` for each work that a release rests on, by its certificate, in order."""
     yield from _release(certificate)
     yield software(certificate.software.stratsynth)
     yield from _papers(words_of(certificate), certificate.mechanism.settings)
@@ -69,9 +70,9 @@ def _release(certificate: Certificate) -> Iterator[Reference]:
 
 
 def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield bibliography entries of the paper of a mechanism: the one that its `words` name, if any.
+    """Yield a `Reference` for the paper of a mechanism, the one that its `words` name, if any.
 
-    Then that of the mechanism named `base` in its settings.
+    Then that of the mechanism named `base` in its `settings`, a mapping.
     """
     if words.paper:
         yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))

@@ -45,7 +45,7 @@ class Recoded:
 
 
 def recoded(table: pa.Table, schema: Schema, like: Data) -> Recoded:
-    """Return rows of a release with each value spelt as another file spells it, in that file's types.
+    """Return `Recoded`: rows of a release with each value spelt as another file spells it, in that file's types.
 
     Args:
         table: The rows.
@@ -120,7 +120,7 @@ def _absent(column: Column, word: str | None, texts: Texts) -> bool:
 
 
 def _null(column: Column, texts: Texts) -> str | None:
-    """Return the commonest spelling of a missing value, such as NA, in a file's `texts`, distinct texts with counts.
+    """Return the commonest spelling of a missing value, such as NA, in a file's `texts`, counts by distinct text.
 
     None if there is none but levels of the column.
     """

@@ -56,7 +56,7 @@ class Stated:
 
 
 def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
-    """Return a certificate's budget, allotment, charges and worst case as objects of the accounting.
+    """Return `Stated`: a certificate's budget, allotment, charges and worst case as objects of the accounting.
 
     Args:
         certificate: The sections.
@@ -74,6 +74,7 @@ def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) 
 
 
 def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Stated:
+    """Return `Stated` of a certificate, with `charges` as JSON has them; ValueError in words for impossible numbers."""
     guarantee, unit = certificate.guarantee, certificate.unit
     most = MOST_EPSILON if certificate.private else MOST_PUBLIC_EPSILON
     if not guarantee.epsilon <= most:
@@ -113,6 +114,7 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
+    """Return the `Charge` of a JSON `record` in a currency; ValueError for an amount or sensitivity not above 0."""
     charge = Charge.from_dict(record, currency)
     beside = charge.kind == FIRST and currency == Currency.SAMPLED  # whose rho is among the details
     figures = [

@@ -88,7 +88,7 @@ class ControlTable:
     """True for exact totals of the private rows: a fit then lists them as unprotected."""
 
     def __post_init__(self) -> None:
-        """Refuse a citation that is missing or a template's, other types, and a file that has an account."""
+        """Raise UsageError for a citation that is missing or a template's, other types, or a file with an account."""
         from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
@@ -106,11 +106,11 @@ class ControlTable:
 
     @property
     def name(self) -> str:
-        """Name for messages: that of the file, or the citation."""
+        """Name, a text for messages: that of the table's file, or its citation."""
         return Path(self.data).name if isinstance(self.data, str | PathLike) else self.citation
 
     def read(self, schema: Schema) -> ReadTable:
-        """Return the table in the levels of a schema: its totals as an array by group of levels, file and hash.
+        """Return this table as a `ReadTable` in the levels of a schema: totals by group of levels, names, file's hash.
 
         Raises:
             UsageError: A column, level or total that has no place in the schema; cells that overlap or are missing.
@@ -140,9 +140,9 @@ class ControlTable:
         return ReadTable(self, control, tuple(group.names for group in groups), _file(self.data))
 
     def _columns(self, line: Mapping[str, Any], schema: Schema, what: str) -> tuple[str, ...]:
-        """Return the tuple of the table's columns that the schema has, in its order; `line` is the first, by column.
+        """Return a tuple of this table's columns that are of the schema, in its order; `line` is the first line.
 
-        UsageError, opening with `what`, for a column that the schema lacks, or without a count.
+        UsageError, opening with `what`, for a column that the schema lacks, for no columns, or no column of counts.
         """
         if self.count not in line:
             raise UsageError(f"{what} has no column {self.count!r} of totals{nearest(self.count, line)}.")
@@ -173,7 +173,7 @@ class ReadTable:
 
     @property
     def sha256(self) -> str:
-        """Hash of columns, groups of levels and totals."""
+        """Hash, a text, of the table's columns, groups of levels and totals."""
         return control_digest(self.control)
 
     def called(self, cell: int) -> str:
@@ -192,9 +192,9 @@ def control_digest(control: ControlTotals) -> str:
 
 
 def _refuse_together(found: Sequence[ReadTable], schema: Schema) -> bool:
-    """True if the tables `found` can be met together; UsageError if they contradict each other.
+    """True if one set of rows can have the totals of all tables `found`; UsageError if they contradict each other.
 
-    False, unchecked, if they have too many combinations of cells in the schema.
+    False, unchecked, if the schema has too many combinations of their cells.
     """
     columns = [name for name in schema.names if any(name in read.control.columns for read in found)]
     atoms: dict[str, NDArray[np.intp]] = {}
@@ -252,7 +252,7 @@ class _Groups:
 
 
 def _groups(schema: Schema, name: str, values: Sequence[str], what: str) -> _Groups:
-    """Return the groups of levels of the column `name` that a table's distinct `values` name, as levels or ranges.
+    """Return `_Groups`: codes of the schema's column `name` by the distinct `values`, levels or ranges, in a table.
 
     UsageError, opening with `what`, where they overlap, or leave a level out.
     """
@@ -280,7 +280,7 @@ def _groups(schema: Schema, name: str, values: Sequence[str], what: str) -> _Gro
 
 
 def _levels(schema: Schema, name: str, value: str, what: str) -> tuple[str, ...]:
-    """Return the tuple of levels of column `name` that a table's `value` names.
+    """Return a tuple of the levels of the schema's column `name` that a table's `value` names, also joined by |.
 
     UsageError, opening with `what`, for none.
     """
@@ -295,9 +295,9 @@ def _levels(schema: Schema, name: str, value: str, what: str) -> tuple[str, ...]
 def _complete(
     control: ControlTotals, there: set[tuple[int, ...]], names: Sequence[Sequence[str]], schema: Schema, what: str
 ) -> None:
-    """Refuse a table without a line for a cell, unless the schema's rules forbid the cell altogether.
+    """Raise UsageError if `control` has a cell without a line, unless the schema's rules forbid the cell altogether.
 
-    `there` are cells with a line, `names` the values of each column; the refusal opens with `what`.
+    `there` are cells with a line, `names` the values of each column; the message opens with `what`.
     """
     missing = [cell for cell in np.ndindex(control.totals.shape) if cell not in there]
     if missing and schema.rules:
@@ -331,13 +331,14 @@ def _total(value: Any, place: int, what: str) -> float:
 
 
 def _called(columns: Sequence[str], values: Sequence[str]) -> str:
+    """Return text, a cell's name: COLUMN=VALUE for each of `columns` and `values`, by blanks."""
     return " ".join(f"{name}={value}" for name, value in zip(columns, values, strict=True))
 
 
 def _frame(data: Any, what: str) -> Any:
-    """Return the pandas frame of a Parquet file or an Arrow table.
+    """Return `data`, a Parquet file or an Arrow table, as a pandas frame; a CSV file's path or a frame unchanged.
 
-    A CSV file's path or a frame is returned unchanged.
+    UsageError, opening with `what`, for a file too large or damaged.
     """
     import pyarrow as pa
 
@@ -358,7 +359,7 @@ def _frame(data: Any, what: str) -> Any:
 
 
 def _file(data: Any) -> str | None:
-    """Return the SHA-256 of the file at a path; None for a frame or an Arrow table."""
+    """Return the SHA-256 of `data` if it is a file's path, None otherwise; UsageError for an unreadable file."""
     if not isinstance(data, str | PathLike):
         return None
     try:
@@ -377,7 +378,7 @@ class Benchmark:
     """Largest ratio of a row to what the fitted model gives it, above 1; totals that need more are missed."""
 
     def __post_init__(self) -> None:
-        """Refuse all but a list of control tables, and a ratio that is no number above 1."""
+        """Raise UsageError for all but a list of control tables, and for a ratio that is no number above 1."""
         if not is_list(self.tables) or not self.tables or any(type(one) is not ControlTable for one in self.tables):
             raise UsageError('benchmark: give a list of tables: [ControlTable("totals.csv", citation="...")].')
         object.__setattr__(self, "tables", tuple(self.tables))
@@ -391,17 +392,13 @@ class Benchmark:
 
     @classmethod
     def of(cls, given: Benchmark | Sequence[ControlTable]) -> Benchmark:
-        """Return `given` if that is a benchmark.
-
-        Of a list of control tables, a benchmark with the usual largest ratio.
-        """
+        """Return `given` if it is a `Benchmark`; of a list of control tables, one with the usual largest ratio."""
         return given if isinstance(given, Benchmark) else cls(given)
 
     def read(self, schema: Schema) -> tuple[ReadTable, ...]:
-        """Return the tables in the levels of a schema; refuse those whose totals contradict each other.
+        """Return a tuple of this benchmark's tables as `ReadTable`, in the levels of a schema.
 
-        Raises:
-            UsageError: A table that cannot be read, or that contradicts another.
+        UsageError for a table that cannot be read, two of the same columns, or totals that contradict each other.
         """
         found = tuple(table.read(schema) for table in self.tables)
         if any(set(one.control.columns) == set(other.control.columns) for one, other in combinations(found, 2)):
@@ -421,7 +418,10 @@ class Benchmark:
 
 
 def read_benchmark(section: Mapping[str, Any], folder: Path) -> Benchmark:
-    """Return the benchmark of a recipe's section [benchmark]; paths are relative to `folder`."""
+    """Return the `Benchmark` of `section`, a recipe's [benchmark]; paths are relative to `folder`.
+
+    RecipeError for unknown keys or no tables.
+    """
     check_keys(section, SECTION, "[benchmark]")
     tables = section.get("tables", ())
     if not tables:
@@ -430,6 +430,7 @@ def read_benchmark(section: Mapping[str, Any], folder: Path) -> Benchmark:
 
 
 def _control_table(section: object, folder: Path) -> ControlTable:
+    """Return the ControlTable of `section`, an entry of [benchmark] tables, by `folder`; RecipeError for wrong keys."""
     if not isinstance(section, Mapping):
         raise RecipeError("[benchmark] tables are tables, each with path and citation.")
     check_keys(section, KEYS, "[benchmark] tables")

@@ -44,7 +44,7 @@ class Coverage:
     """Number of further pairs, which are covered in some strata only."""
 
     def stated(self) -> MeasuredStated:
-        """Return the certificate's section."""
+        """Return this coverage as `MeasuredStated`, the certificate's section: numbers, and names of the uncovered."""
         return MeasuredStated(
             columns=len(self.names),
             unmeasured=self.unmeasured,
@@ -57,10 +57,10 @@ class Coverage:
 def coverage(
     tables: Iterable[Table], names: Sequence[str], groups: Sequence[str] = (), strata: Iterable[StratumPath] = ()
 ) -> Coverage | None:
-    """Return the coverage of noisy tables; None without tables, where a mechanism asks for sums.
+    """Return the `Coverage` by noisy tables; None without tables, where a mechanism asks for sums.
 
     Args:
-        tables: The noisy tables.
+        tables: The noisy tables: (path of its stratum, columns) of each.
         names: The columns of the schema.
         groups: The columns of the declared groups: their joint shares are declared or measured by themselves.
         strata: The paths of all strata, of which some may have no table.
@@ -115,7 +115,7 @@ def covered(
 
     Args:
         prepared: The fit.
-        tables: The noisy tables.
+        tables: The noisy tables: (path of its stratum, columns) of each.
         strata: The paths of strata; None for all of the fit.
     """
     if prepared.mechanism.returns is not Returns.ROWS:
@@ -164,6 +164,6 @@ def coverage_line(found: MeasuredStated | None, verb: str = "were") -> str:
 
 
 def _shown(columns: Sequence[str]) -> str:
-    """Return the first NAMED columns as a list in words, then "N more columns"."""
+    """Return text: the first NAMED of `columns` as a list in words, then "N more columns" if there are more."""
     more = [several(len(columns) - NAMED, "more column")] if len(columns) > NAMED else []
     return listed([*columns[:NAMED], *more])

@@ -17,6 +17,7 @@ import numpy as np
 
 from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, measured_sizes, size_estimates
 from stratsynth.release.equivalence import CORRECTION, Difference, EquivalenceTest
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.weight import ONE
 from stratsynth.weights.simplex import nearest
 
@@ -88,7 +89,7 @@ class Comparison:
 
     @property
     def estimate(self) -> MeasuredCount:
-        """Measured number of records with the standard deviation of its noise."""
+        """`MeasuredCount`: the measured number of records with the standard deviation of its noise."""
         return MeasuredCount(self.measured, self.noise_sd)
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class DeclaredFigures:
 
     @classmethod
     def of(cls, prepared: Prepared, margin: float, *, laplace: bool) -> DeclaredFigures:
-        """Return the declared size and shares of a prepared fit; `margin` is relative, `laplace` the kind of noise.
+        """Return the `DeclaredFigures` of a prepared fit; `margin` is relative, `laplace` True for heavy tails.
 
         Private weights declare no shares.
         """
@@ -131,19 +132,19 @@ class DeclaredFigures:
 
     @classmethod
     def stated_in(cls, certificate: Certificate, stated: AgreementStated) -> DeclaredFigures:
-        """Return the declared figures that a certificate compares; `stated` is its entry `agreement`, with a margin."""
+        """Return the `DeclaredFigures` that a certificate compares; `stated`, its entry `agreement`, has a margin."""
         found = certificate.declared_and_measured
         size = next((c.declared for c in found if c.what == DECLARED_SIZE), None)
         shares = {c.stratum: c.share for c in found if c.what == SHARE and c.share is not None}
         return cls(size, shares, stated.margin, is_laplace(certificate), stated.records)
 
     def test(self, sizes: SizeEstimates) -> EquivalenceTest:
-        """Return the test of every figure that has a measured size in `sizes`, its level corrected for their number."""
+        """Return the `EquivalenceTest` of these figures that have a measured size in `sizes`, for their number."""
         number = (self.size is not None) + sum(label in sizes.groups for label in self.shares)
         return EquivalenceTest(self.margin, number, self.laplace, self.records)
 
     def compared(self, sizes: SizeEstimates) -> list[Comparison]:
-        """Return a list of comparisons with the estimated `sizes`: everybody's, then each measured group's.
+        """Return a list of `Comparison` with the estimated `sizes`: everybody's size, then each measured group's share.
 
         Groups are in the shares' order.
         """
@@ -161,12 +162,14 @@ class DeclaredFigures:
 
 
 def is_laplace(certificate: Certificate) -> bool:
-    """True if a charge of the certificate has noise whose tails are heavier than normal ones."""
+    """True if a charge of the certificate is for Laplace noise, whose tails are heavier than normal ones."""
     return any(charge.scale is not None for charge in certificate.charges)
 
 
 def comparable(schema: Schema) -> bool:
-    """True if tables and a declared size count alike: each record once, or each by the schema's column of weights."""
+    """True if tables by this schema count as a declared size does: each record once, or by the column of weights."""
+    if isinstance(schema, CountedTables):
+        return False  # each counted table has another total
     return schema.row_weight.column is not None or schema.row_weight == ONE
 
 
@@ -177,12 +180,12 @@ def sizes_of(
     labels: Sequence[str] = (),
     counted: Sequence[Counted] = (),
 ) -> SizeEstimates | None:
-    """Return sizes by the release's tables, as `Release.query` gives them; else by the counts in all paid answers.
+    """Return `SizeEstimates` by a release's tables, like `Release.query`; else by counts in paid answers; else None.
 
     Args:
         certificate: The certificate, which names the strata.
-        measurements: Every noisy table; None for none.
-        model: Loads the model.
+        measurements: Every noisy table, as an Arrow table; None for none.
+        model: Function that loads the model.
         labels: The strata, to be found in the answers where the tables give no size.
         counted: Noisy numbers of records in paid answers.
     """
@@ -244,7 +247,7 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 
 
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
-    """Return estimated sizes of everybody and the groups `labels` by noisy numbers `counted` in paid answers.
+    """Return `SizeEstimates` of everybody and the groups `labels` by `counted`, noisy numbers in paid answers.
 
     They are means weighted by 1 / variance. None if nothing was counted; `overlapping` groups do not add up.
     """
@@ -277,6 +280,7 @@ def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
 def _comparison(
     what: str, label: str, share: float | None, declared: float | None, size: SizeOfGroup, found: Difference
 ) -> Comparison:
+    """Return the Comparison `what` of group `label`: `size` beside `share` and `declared`, `found` their difference."""
     return Comparison(
         what,
         label,

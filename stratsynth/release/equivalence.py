@@ -77,7 +77,7 @@ class EquivalenceTest:
         return self._difference(declared, measured, variance, 0.0, 0.0)
 
     def share(self, share: float, measured: float, variance: float, total: tuple[float, float, float]) -> Difference:
-        """Return the difference of a group's measured number from its declared share of everybody's.
+        """Return the `Difference` of a group's measured number from its declared share of everybody's.
 
         Args:
             share: The declared share, from 0 to 1.

@@ -34,10 +34,10 @@ LISTED = 1000
 
 
 def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Return a list of dicts (levels, people, fitted_in, few) of a prepared fit's groups that are small or were merged.
+    """Return a list of dicts (levels, people, fitted_in, few), one a group of a prepared fit that is small or merged.
 
-    Small is a public size below FEW or below its noise. Groups that cannot occur are left out. People is None if no
-    size is public. Without strata, [].
+    Small is a public size below FEW, or below its noise in the comparisons `found`. Groups that cannot occur are left
+    out. People is None if no size is public. Without strata, [].
     """
     layout, size, weight = prepared.strata, prepared.public.size, prepared.public.schema.row_weight
     if layout is None:
@@ -64,7 +64,7 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
 
 
 def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
-    """Issue a FewPeopleWarning for each of `parts`, (condition, rows), that allows only small groups of a certificate.
+    """Issue a FewPeopleWarning for each of `parts`, (condition, rows), that allows only small groups in a certificate.
 
     A condition maps columns of the schema to codes.
     """
@@ -100,7 +100,7 @@ def _warnings(
     cells: Mapping[Cell, SmallGroup],
     measured: Mapping[str, MeasuredCount],
 ) -> Iterator[str]:
-    """Yield one text, or none, on the condition `where`, codes by column: the size and merge of the groups it allows.
+    """Yield one text, or none, on the condition `where`, codes by the schema's columns: size, merge of its groups.
 
     None unless `cells`, small groups by their levels of the columns `order`, has them all. `measured` are counts by
     group's label.
@@ -139,5 +139,5 @@ def _measured(counts: Sequence[MeasuredCount | None]) -> str:
 
 
 def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:
-    """Return groups, each object once, in order of first appearance."""
+    """Return the objects in `groups`, each once, in order of first appearance."""
     return {id(group): group for group in groups}.values()

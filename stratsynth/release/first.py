@@ -42,7 +42,7 @@ class FirstAnswer:
 
     @classmethod
     def of(cls, prepared: Prepared, answer: NoisyTable) -> FirstAnswer:
-        """Return the first question's `answer`, a table of noisy counts, with the prepared fit's names of columns."""
+        """Return the `FirstAnswer` of `answer`, a table of noisy counts, with the prepared fit's names of columns."""
         usable, *outside = answer.values.tolist()
         schema = prepared.public.schema
         with_missing = {name for name, column in schema.columns.items() if MISSING in column.all_levels}
@@ -82,7 +82,7 @@ class FirstAnswer:
 
     @property
     def causes(self) -> dict[str, int]:
-        """Columns that surely have many values outside, with their noisy numbers, the largest first."""
+        """Mapping from column to noisy number of values outside, of columns that surely have many; largest first."""
         records = max(self.records, self.usable)
         far = {
             name: number
@@ -106,7 +106,7 @@ class FirstAnswer:
         return f"{MeasuredCount(self.usable, sd)} {self.question.counted} are usable, {of}. {why}"
 
     def stopped(self, *, saved: bool = True) -> str:
-        """Return the text of an error: the fit stops after this answer; `saved` is False where nothing is charged."""
+        """Return an error's text: the fit stops after this answer; `saved` is False where nothing was charged."""
         cost = f" for {100 * self.question.share:g} % of the budget, and the rest is not spent" if saved else ""
         return (
             f"the fit stopped after its first question{cost}: {self.measured} Correct the schema or the data; or go on "
@@ -114,7 +114,7 @@ class FirstAnswer:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the certificate's section."""
+        """Return the certificate's section `first_question`, a dict: question, noisy numbers, bounds, `too_few`."""
         return {
             **self.question.to_dict(), "usable": self.usable, "usable_at_most": self.upper,
             "stops_below": self.stops_below, "outside": dict(self.outside), "too_few": self.too_few,
@@ -122,7 +122,7 @@ class FirstAnswer:
 
 
 def is_nearly_empty(certificate: Certificate) -> bool:
-    """True if surely, at 99.9 %, a release counts less than a tenth of the declared records, by any paid answer."""
+    """True if a certificate's release surely (99.9 %) counts below a tenth of the declared records by a paid answer."""
     far = -NormalDist().inv_cdf(CHANCE)
     first = certificate.first_question
     ways = [(c.declared, c.measured + far * c.noise_sd) for c in certificate.declared_and_measured if not c.stratum]

@@ -6,15 +6,16 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import path as given_path
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.atomic import new_folder, write_json, write_text
-from stratsynth.models import Model, files
+from stratsynth.models import Model, Returns, files
 from stratsynth.models.rules import Moved
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of
+from stratsynth.release.linked_draw import linked_draw
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.shown import CertificateRecord
@@ -32,7 +33,8 @@ RULES = "rules.json"
 def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
     """Write a release's `folder`: certificate, model, measurements, page, `rows` synthetic rows; return its path.
 
-    Rows are drawn by `seed`, None for the declared number; with `csv` they are written as CSV too.
+    Rows are drawn by `seed`; `rows` None is the declared number; with `csv` they are written as CSV too.
+    StratsynthError where the disk cannot be written.
     """
     from stratsynth.data.writing import write_table
     from stratsynth.release.benchmark import with_rows
@@ -40,11 +42,13 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     from stratsynth.report.html import render
 
     model, target, moved = release.model, check_new(folder), Moved()
-    number = model.rows_to_draw(rows, release.declared_size)
-    drawn = None if number is None else release.sample_arrow(number, seed=seed, moved=moved)
+    number, linked = model.rows_to_draw(rows, release.declared_size), model.returns == Returns.TABLES
+    drawn = None if number is None or linked else release.sample_arrow(number, seed=seed, moved=moved)
     rules = moved.to_dict() if drawn is not None and model.schema.rules else None
-    tables = model.product(drawn)
+    counted: dict[str, Any] = {}
+    tables = linked_draw(release, number, seed, counted) if linked else model.product(drawn)
     certificate = dict(release.certificate) if drawn is None else with_rows(release.certificate, drawn, model)
+    certificate |= {"drawn": counted} if linked else {}
     try:
         # on the disk, too, before the ledger says that the fit is done
         with new_folder(target) as parts:
@@ -111,7 +115,7 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder", *, probe: bool = False) -> Path:
-    """Return the path of `folder` for a new release; UsageError, with `remedy`, if something is there, or it fails.
+    """Return `folder` as a path for a new release; UsageError, with the sentence `remedy`, if it is there or fails.
 
     With `probe`, a folder is made there and removed, as nothing else shows whether one can be.
     """

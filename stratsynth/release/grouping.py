@@ -30,7 +30,7 @@ FIRST = ("public_columns", "exact_totals")
 
 
 def measured_rows(release: Release) -> dict[str, float] | None:
-    """Return a mapping from group's label to its part of the rows, by measured size.
+    """Return a dict from label of a group to its part, 0 to 1, of the release's rows by measured size.
 
     None for a release without such.
     """
@@ -47,7 +47,7 @@ def measured_rows(release: Release) -> dict[str, float] | None:
 
 
 def by_measured_sizes(release: Release) -> Release:
-    """Return a release whose rows follow the measured sizes of the groups; its certificate says so.
+    """Return a copy of a release with rows by the measured sizes of the groups; its certificate says so.
 
     Raises:
         UsageError: A release without strata, without measured sizes, or whose shares were measured anyway.
@@ -75,7 +75,7 @@ def by_measured_sizes(release: Release) -> Release:
 
 
 def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str, float]) -> CertificateRecord:
-    """Return a certificate's record with the groups' parts of the rows, `rows` by label, and notices to match.
+    """Return a `CertificateRecord`, `record` with the groups' parts of the rows, `rows` by label, and notices to match.
 
     `stated` is the same certificate as an object.
     """

@@ -29,7 +29,7 @@ def listed_files(folder: Path) -> dict[str, str]:
 
 
 def names(folder: Path) -> list[str]:
-    """Return the relative paths of all files of a release folder, sorted; links are not followed.
+    """Return a sorted list of the paths, relative to it, of all files below a release folder; links are not followed.
 
     Raises:
         ReleaseError: The folder has more files than any release.
@@ -43,6 +43,7 @@ def names(folder: Path) -> list[str]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
+    """Yield the paths of all files below a folder; links to folders are not followed."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             yield from _below(path)
@@ -51,7 +52,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def schema_of(certificate: Certificate) -> str:
-    """Return the SHA-256, as text, that a certificate states of the model's schema: the table's, if all columns."""
+    """Return the SHA-256, a text, that a certificate states of the model's schema: by default that of the table's."""
     return certificate.schema.model_sha256 or certificate.schema.sha256
 
 

@@ -74,9 +74,9 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (laws of a fit's numbers within bins by column, the certificate's entries on them); empty if no rows.
+    """Return (`Inside` of a prepared fit's columns, by name; tuple of the certificate's entries); empty if no rows.
 
-    From the prepared fit's prior, the model, its certificate and the noisy answers, an Arrow table.
+    By the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy answers.
     """
     if model.returns is not Returns.ROWS:
         return {}, ()
@@ -92,13 +92,13 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (laws that go beyond a schema's shapes, by column; tuple of the certificate's entries on them).
+    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of the certificate's entries on them).
 
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer.
-        model: Loads the model; called only if strata are split again, or a clipped sum tells of a tail.
+        measurements: Every noisy answer, an Arrow table.
+        model: Function that loads the model; called only if strata are split again, or a clipped sum tells of a tail.
         densities: Weights of the places of bins in a prior's rows, by column.
     """
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
@@ -128,7 +128,7 @@ def laws(
 
 
 def _drawn(model: Model) -> TableModel:
-    """Return the model of a release's rows before they were raked to published totals."""
+    """Return the `TableModel` that draws the rows of `model`, before any raking to published totals."""
     own = model.table_model()
     return own.base if isinstance(own, Calibrated) else own
 
@@ -136,7 +136,10 @@ def _drawn(model: Model) -> TableModel:
 def _squares(
     schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
 ) -> Squares | None:
-    """Return least squares over a release's tables; None without tables, and of strata that overlap."""
+    """Return least squares over a release's tables, by schema, certificate, Arrow `measurements` and a loader `model`.
+
+    None without tables, and of strata that overlap.
+    """
     if not of_tables(measurements).num_rows:
         return None
     try:
@@ -146,7 +149,7 @@ def _squares(
 
 
 def tail_counts(squares: Squares, names: Sequence[str]) -> dict[str, TailCounts]:
-    """Return a mapping from column to everybody's noisy numbers of records from each bin on, with their noise.
+    """Return a dict from column to `TailCounts`: everybody's noisy numbers of records from each bin on.
 
     Columns that nothing measured are absent.
 
@@ -195,7 +198,7 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
 
 
 def starts_of(schema: Schema, name: str) -> list[int]:
-    """Return the list of bins of column `name` at which a tail may start: above 0, no spikes, not split by a rule."""
+    """Return a list of bins of the schema's column `name` where a tail may start: above 0, no spike, uncut by rules."""
     column = _numeric(schema, name)
     wide = [i for i, (low, _) in enumerate(column.extents) if low > 0 and low not in column.spikes]
     named = [box[name] for rule in schema.rules for box in rule.cells(schema) if name in box]
@@ -207,6 +210,10 @@ def starts_of(schema: Schema, name: str) -> list[int]:
 
 
 def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None) -> tuple[Tail | None, str]:
+    """Return (tail of the schema's Pareto `column` called `name`, by `counts`, else declared; reason if not fitted).
+
+    (None, "") for columns of other shapes.
+    """
     if column.shape != PARETO:
         return None, ""
     tail, why = (None, UNMEASURED) if counts is None else fitted_tail(column, counts, starts_of(schema, name))
@@ -214,7 +221,7 @@ def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None)
 
 
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
-    """Return the certificate's entry on the law of the column `name`.
+    """Return `InsideStated`, the certificate's entry on the `law` of the `column` called `name`.
 
     `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
     without. `summed` is True if the slope follows the column's clipped sum too.

@@ -59,7 +59,7 @@ KEY = "not_protected"
 
 
 def disclosed(certificate: Certificate) -> dict[str, str]:
-    """Return {subject: sentence} on what a certificate's release discloses without noise; {} if there is nothing."""
+    """Return a dict from subject to sentence: what a certificate's release discloses without noise; {} for nothing."""
     found = {}
     if named := certificate.public_columns:
         found["Public columns"] = (
@@ -101,7 +101,7 @@ def disclosed(certificate: Certificate) -> dict[str, str]:
 
 
 def limits(certificate: Certificate) -> dict[str, str]:
-    """Return {subject: sentence} on what a certificate's guarantee does not cover; those of it alone come first."""
+    """Return a dict from subject to sentence: what a certificate's guarantee does not cover, its own limits first."""
     found = {}
     if not certificate.private:
         found["Everybody"] = "This is no private release: it protects nobody."
@@ -111,5 +111,5 @@ def limits(certificate: Certificate) -> dict[str, str]:
 
 
 def sentences(certificate: Certificate) -> list[str]:
-    """Return the limits of `limits` as strings "subject: sentence", for the certificate's `unprotected`."""
+    """Return a list of texts "subject: sentence", the `limits` of a certificate, for its entry `not_protected`."""
     return [f"{about}: {sentence}" for about, sentence in limits(certificate).items()]

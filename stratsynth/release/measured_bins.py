@@ -60,7 +60,7 @@ class BinAnswers:
 
 
 def bin_answers(schema: Schema, measurements: pa.Table) -> dict[str, BinAnswers]:
-    """Return a mapping from column to the noisy answers about numbers within bins: sums of places, and of multiples.
+    """Return a dict from column to `BinAnswers`, noisy sums of places and numbers of multiples within bins.
 
     `measurements` is a release's Arrow table of them; columns of the schema without such are absent.
     """
@@ -85,9 +85,9 @@ def bin_answers(schema: Schema, measurements: pa.Table) -> dict[str, BinAnswers]
 
 
 def bin_counts(squares: Squares, names: Sequence[str]) -> Mapping[str, tuple[Floats, Floats]]:
-    """Return a mapping from column to two arrays by bin: everybody's noisy number of records, its noise's deviation.
+    """Return a dict from column to two arrays by bin: everybody's noisy number of records, deviation of its noise.
 
-    By least squares of a release; columns of `names` that are not measured are absent.
+    By the least squares `squares`; columns of `names` that are not measured are absent.
     """
     found = {}
     for name in names:
@@ -101,7 +101,7 @@ def bin_counts(squares: Squares, names: Sequence[str]) -> Mapping[str, tuple[Flo
 
 
 def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floats, Floats] | None) -> Inside:
-    """Return a column's law with what noisy answers say of its bins; the same law where they say nothing.
+    """Return a column's `Inside` with what noisy answers say of its bins; `law` itself where they say nothing.
 
     Args:
         column: The column.
@@ -160,7 +160,7 @@ def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> flo
 
 
 def _drawn(column: Numeric, x: Floats | float) -> Floats:
-    """Return numbers x on the scale on which the column's shape is even: themselves, or logarithms."""
+    """Return the numbers `x` on the scale on which the column's shape is even: themselves, or signed logarithms."""
     if column.shape in LINEAR:
         return np.asarray(x, np.float64)
     return np.asarray(np.copysign(np.log1p(np.abs(x) / float(column.transform_unit)), x))
@@ -206,7 +206,7 @@ def _classes(column: Numeric, numbers: Floats, noise: float) -> Floats:
 
 
 def numeric(schema: Schema, name: str) -> Numeric:
-    """Return the schema's column of this name, one of numbers."""
+    """Return the schema's column `name`, a `Numeric`; the caller has to know that it is one."""
     column = schema.column(name)
     assert isinstance(column, Numeric)  # noqa: S101 - the callers name columns of numbers
     return column

@@ -47,7 +47,7 @@ MAX_UNPACKED = 2**31
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
-    """Return an Arrow table of `measurements`; a row is a cell of a noisy table or a coordinate of a noisy sum."""
+    """Return `measurements`, noisy answers, as an Arrow table: a row is a cell of a table or a coordinate of a sum."""
     if not measurements:
         return COLUMNS.empty_table()
     sums = [m.table if isinstance(m.table, PublishedSum) else None for m in measurements]
@@ -83,7 +83,7 @@ class LazyTable:
         self._name = f"_{name}"
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        """Return an instance's table, read from its folder the first time; AttributeError on the class."""
+        """Return an instance's Arrow table, read from its folder the first time; AttributeError on the class."""
         if instance is None:  # a dataclass asks for the default: there is none
             raise AttributeError(self._name)
         kept = vars(instance)[self._name]
@@ -115,7 +115,7 @@ def read_measurements(folder: Path) -> pa.Table:
 
 @contextmanager
 def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
-    """Yield a folder's measurements.parquet, open; ReleaseError if its footer has other columns or unsound sizes."""
+    """Yield a folder's measurements.parquet as an open ParquetFile; ReleaseError for other columns or unsound sizes."""
     import pyarrow.parquet as pq
 
     try:

@@ -46,7 +46,7 @@ def notices(
     close: bool,
     first: FirstAnswer | None = None,
 ) -> list[dict[str, str]]:
-    """Return {"kind", "text"} of each notice.
+    """Return a list of dicts {"kind", "text"}, the notices of a fit's certificate.
 
     Args:
         prepared: The fit.
@@ -74,7 +74,7 @@ def notices(
 
 
 def gap_notices(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return a notice for each gap of decisions that is more than was wanted, or may be over twice as much."""
+    """Return a list of dicts {"kind", "text"}, one for each of `gaps` that is missed, or may be over twice wanted."""
     said = []
     for gap in gaps:
         within = f" in {gap['stratum']}" if gap.get("stratum") else ""
@@ -90,7 +90,7 @@ def gap_notices(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def compared(found: Sequence[Comparison], margin: float, cut: int | None) -> list[dict[str, str]]:
-    """Return the notices that declared and measured numbers give: the gravest about everybody, and about shares.
+    """Return a list of dicts {"kind", "text"} on declared and measured numbers: the gravest on everybody, on shares.
 
     Args:
         found: The comparisons of a release.
@@ -194,7 +194,7 @@ def signed(part: float) -> str:
 
 
 def _size(c: Comparison, cut: str = "") -> Iterator[str]:
-    """Yield a text on a declared size that the measured one in `c`, a comparison, contradicts; none if they agree.
+    """Yield a sentence on a declared size that the measured one in the comparison `c` contradicts; else nothing.
 
     `cut` is one more reason, in words, why weighted rows count less than declared.
     """
@@ -219,6 +219,7 @@ def _size(c: Comparison, cut: str = "") -> Iterator[str]:
 
 
 def _shares(apart: Sequence[Comparison], groups: Sequence[Comparison], margin: float) -> str:
+    """Return a sentence: shares of the comparisons `apart`, among all `groups`, are contradicted by over `margin`."""
     first = sorted(apart, key=lambda c: -abs(c.measured - (c.declared or 0.0)))[:NAMED]
     named = "; ".join(
         f"{c.stratum} (declared {records(c.declared or 0.0)}, measured {records(c.measured)}"
@@ -237,6 +238,7 @@ def _shares(apart: Sequence[Comparison], groups: Sequence[Comparison], margin: f
 
 
 def _close(source: str) -> str:
+    """Return a sentence: declared shares, cited as `source`, fit the measured groups too well to be public."""
     return (
         f"the declared shares ({source}) fit the measured groups too well to be those of other people: figures that "
         "were counted in these very rows are not public, and this release then discloses them without noise. Use "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def open_answers(folder: Path) -> Answers:
-    """Return the object that answers queries about a saved release; measurements and model are read when needed.
+    """Return `Answers` for queries about the release saved in `folder`; measurements and model are read when needed.
 
     Raises:
         ReleaseError: A folder that is no release, or files that differ from the list in its certificate.

@@ -73,7 +73,7 @@ def columns_plot(
 
 
 def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
-    """Return a mapping from column to a float array, each level's share of rows of `data`, in the schema's order."""
+    """Return a dict from column to array: each level's share, sum 1, of rows of `data`, any source, by the schema."""
     from stratsynth.data.sources import open_source
     from stratsynth.schema.encoding import encode
 

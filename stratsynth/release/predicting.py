@@ -54,7 +54,7 @@ def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequen
 
 
 def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa.Array:
-    """Return column `name` of `data`, with pandas' own type if that is a frame.
+    """Return column `name` of `data`, with pandas' own type if that is a frame; UsageError for mixed types.
 
     Of another source, that of `rows`, the table read from it.
     """
@@ -90,6 +90,7 @@ def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
 
 
 def _seeded(model: Predictor, seed: int | None) -> Predictor:
+    """Return the model with this `seed`, itself for None; UsageError for a seed that is no whole number."""
     if seed is None:
         return model
     check_integer("predict: seed", seed)

@@ -31,6 +31,7 @@ PRODUCTS = {
     Returns.ROWS: "Synthetic data",
     Returns.ESTIMATES: "Summary statistics",
     Returns.PREDICTIONS: "Machine learning model",
+    Returns.TABLES: "Synthetic data",
 }
 VARIANTS = {
     Currency.ZCDP: "Zero-concentrated DP",
@@ -62,7 +63,7 @@ class Person:
     """Sector, one of the registry's words; None for no entry."""
 
     def check(self) -> None:
-        """Refuse missing facts, all by name, and a slug, a day or a sector that the registry does not accept."""
+        """Raise UsageError for missing facts, all by name, and a slug, day or sector unknown to the registry."""
         missing = [f"--{f.name}" for f in fields(self) if f.name != "sector" and not getattr(self, f.name)]
         if missing:
             raise UsageError(
@@ -112,6 +113,7 @@ def registry_record(folder: Path, person: Person) -> str:
 
 
 def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
+    """Return the registry's record as nested dicts: facts of `person`, and of the release saved in `folder`."""
     certificate = release.statement
     return {
         "url_slug": person.slug,
@@ -156,6 +158,7 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
 
 
 def _description(release: Release) -> str:
+    """Return a sentence on a release: its kind, columns, mechanism and groups."""
     certificate, names = release.statement, release.model.schema.names
     by = certificate.strata.by
     strata = f" in {words.groups(certificate)} groups by {listed(by)}" if by else ""
@@ -167,6 +170,7 @@ def _description(release: Release) -> str:
 
 
 def _protection(release: Release) -> dict[str, Any]:
+    """Return the record's dict entries `dp_variant` and `privacy_loss`: notion, unit, epsilon, delta of a release."""
     certificate = release.statement
     guarantee, currency = certificate.guarantee, Currency(certificate.guarantee.currency)
     unit, exchanged = words.unit(certificate), certificate.neighbours == "replace"
@@ -196,6 +200,7 @@ def _protection(release: Release) -> dict[str, Any]:
 
 
 def _columns(schema: Schema) -> Iterator[str]:
+    """Yield words on each column of a schema: its name, range or number of categories."""
     for name, column in schema.columns.items():
         if isinstance(column, Numeric):
             ends = [column.spell(x) if isinstance(column, Temporal) else f"{x:g}" for x in (column.lower, column.upper)]
@@ -224,6 +229,7 @@ def _preparation(schema: SchemaStated) -> str:
 
 
 def _mechanisms(certificate: Certificate) -> str:
+    """Return sentences on a certificate's mechanism: noise by kind of question, software, unverified claims."""
     kinds = {charge.kind for charge in certificate.charges}
     pure = certificate.guarantee.currency == Currency.PURE
     used = {

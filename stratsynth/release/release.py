@@ -63,7 +63,7 @@ class Release:
 
     @property
     def statement(self) -> Certificate:
-        """Certificate as typed sections: `release.statement.guarantee.epsilon`."""
+        """`Certificate` of this release, as typed sections: `release.statement.guarantee.epsilon`."""
         return self.certificate.statement
 
     def __repr__(self) -> str:
@@ -152,9 +152,9 @@ class Release:
         balance: Sequence[str] | None = None,
         moved: Moved | None = None,
     ) -> pa.Table:
-        """Return n synthetic rows as an Arrow table; arguments are those of `sample`, and a counter.
+        """Return n rows as an Arrow table; `seed`, `where`, `n_by_group`, `by` and `balance` are those of `sample`.
 
-        `moved` counts what rules change.
+        `moved`, if given, counts what rules change.
         """
         import pyarrow as pa
 
@@ -167,8 +167,25 @@ class Release:
             raise UsageError("moved counts rows: a Moved(), or None.")
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
+    def sample_tables(self, n: int | None = None, *, seed: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return (frame of n parents, frame of their child rows) of a release of two linked tables. Costs no privacy.
+
+        Both have the key, which is invented, and the child rows their order within their parent.
+
+        Args:
+            n: The number of parents; by default the declared one.
+            seed: The same release and seed give the same rows.
+
+        Raises:
+            UsageError: A release of no linked tables.
+        """
+        from stratsynth.release.linked_draw import linked_draw
+
+        parents, children = (table.to_pandas() for table in linked_draw(self, n, seed).values())
+        return parents, children
+
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
-        """Return numbers of rows drawn again or mended for the schema's rules, as JSON values, in all and by stratum.
+        """Return a dict of numbers of rows drawn again or mended for the schema's rules, in all and by stratum.
 
         The counts are those of `sample(n, seed=seed)`, which is drawn for it and costs nothing. A model that holds
         the rules itself draws none that must be drawn again.
@@ -186,11 +203,11 @@ class Release:
 
     @property
     def table_model(self) -> TableModel:
-        """Model that draws the release's rows; UsageError with the release's use if it draws none."""
+        """`TableModel` that draws this release's rows; UsageError, with the release's use, if it draws none."""
         return self.model.table_model()
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a frame with the means and intervals of a release that holds estimates.
+        """Return a pandas frame of the means, with intervals, of a release that holds estimates.
 
         Args:
             level: The confidence level of each interval.
@@ -252,7 +269,7 @@ class Release:
         return self.answers.frame(asked)
 
     def samples(self, m: int = 20, n: int | None = None, *, seed: int | None = None) -> list[pd.DataFrame]:
-        """Return m synthetic tables whose differences carry the noise's uncertainty, for analyses that `query` lacks.
+        """Return a list of m frames of synthetic rows whose differences carry the noise's uncertainty, for analyses.
 
         Each is drawn from a model that is fitted again, to this one's answers with fresh noise. Analyse each
         table alike and give the results to `stratsynth.answers.combine`. For `independent` and `fixed`, alone or in
@@ -274,7 +291,7 @@ class Release:
 
     @cached_property
     def answers(self) -> Answers:
-        """Object that answers queries from the noisy tables; `answers.frames` takes many queries at once."""
+        """`Answers` that answers queries from this release's noisy tables; `answers.frames` takes many at once."""
         from stratsynth.answers import Answers
 
         schema, certificate = self.model.schema, self.statement
@@ -322,7 +339,7 @@ class Release:
         return bibliography(works_of(self.statement), format)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
-        """Return a copy with title and publisher in its certificate; itself if both are None.
+        """Return a copy of this release with `title` and `publisher` in its certificate; itself if both are None.
 
         Raises:
             UsageError: A title or publisher that is no line of text.
@@ -334,7 +351,7 @@ class Release:
         return replace(self, certificate=CertificateRecord({**self.certificate, "called": named})) if named else self
 
     def by_measured_sizes(self) -> Release:
-        """Return the release with rows by the measured sizes of its groups, in place of declared shares; free.
+        """Return a copy of this release with rows by the measured sizes of its groups, not declared shares; free.
 
         Its certificate says so. Groups that were not measured keep their shares; see `declared_and_measured` there.
 
@@ -346,7 +363,7 @@ class Release:
         return by_measured_sizes(self)
 
     def benchmarked(self, benchmark: Benchmark | Sequence[ControlTable]) -> Release:
-        """Return the release with rows that have published totals: control tables of public figures; free.
+        """Return a copy of this release whose rows have published totals: control tables of public figures; free.
 
         Its model is raked to them (iterative proportional fitting), so that every sample has them but for a few rows;
         answers of `query` stay those of the measurements. The certificate lists the tables, and says what the raking
@@ -397,7 +414,7 @@ class Release:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
-        """Return the release in a folder; its measurements are read when they are first asked for.
+        """Return the `Release` saved in a folder; its measurements are read when they are first asked for.
 
         Args:
             folder: A folder written by `save` or `stratsynth fit`, of this version or an earlier one.

@@ -36,7 +36,7 @@ class RatioOfShares:
     b: Floats
 
     def at(self, shares: Floats) -> float:
-        """Return this overall result, (shares @ a) / (shares @ b), at an array of groups' shares.
+        """Return this overall result, (shares @ a) / (shares @ b), a number, for an array of groups' `shares`.
 
         NaN if it divides by 0.
         """
@@ -44,7 +44,7 @@ class RatioOfShares:
         return float(shares @ self.a) / below if below > 0 else math.nan
 
     def pull(self, value: float) -> Floats:
-        """Return the array a - value b, an entry a group: shares whose product with it is 0 give the result `value`."""
+        """Return the array a - `value` b, by group: shares whose product with it is 0 give the result `value`."""
         return self.a - value * self.b
 
 
@@ -97,7 +97,7 @@ def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, 
 
 
 def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
-    """Return arrays of lower and upper ends, in 0 to 1, of shares that are off by at most `off` times themselves."""
+    """Return two arrays, lower and upper ends in 0 to 1, of `shares` that are wrong by up to `off` times themselves."""
     return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
 
 

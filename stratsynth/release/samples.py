@@ -36,9 +36,9 @@ MOST = 1_000
 
 
 def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
-    """Return a list of m frames of n rows (None: the declared size), each from the release's model refitted, by `seed`.
+    """Return a list of m pandas frames of n rows (None: declared size), each of a model fitted again, by `seed`.
 
-    Refitted to its answers with fresh noise. Unsupported where that is not sound.
+    The release's model is fitted to its answers with fresh noise. Unsupported where that is not sound.
     """
     check_integer("samples: m", m, 2, MOST)
     check_seed(seed)
@@ -86,6 +86,7 @@ def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> 
 
 
 def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
+    """Return an iterator of labels, as in measurements, of the strata of a mixture; Unsupported for nested strata."""
     from stratsynth.answers.tables import label_of
 
     if any(len(charge.path) > 1 for charge in certificate.charges):
@@ -96,7 +97,7 @@ def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """Return a list of `times` models like `model`, each fitted to its `tables` with fresh noise by `rng`.
+    """Return a list of `times` models like `model`, each fitted again to `tables` with fresh noise by `rng`.
 
     Tables are (columns, counts, sigma); without any, the model itself each time.
     """

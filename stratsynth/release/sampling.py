@@ -53,7 +53,7 @@ class SampleRequest:
     """Columns of which every group that can occur gets equally many rows."""
 
     def __post_init__(self) -> None:
-        """Refuse a request without a number of rows, or with one that is negative or not whole.
+        """Raise UsageError for a request without a number of rows, or with one that is negative or not whole.
 
         Refused are also `n_by_group` together with `balance`, and `by` without a mapping `n_by_group`.
         """
@@ -94,7 +94,7 @@ class Drawing:
         seed: int | None,
         inside: Mapping[str, Inside],
     ) -> Drawing:
-        """Return the sample `wanted` of a model, prepared: numbers of rows by group, and seed; no row is drawn.
+        """Return a `Drawing` of the sample `wanted` of a model: numbers of rows by group, and seed; no row is drawn.
 
         `inside` has the laws within bins by column. FewPeopleWarning for small groups of the certificate.
         """
@@ -116,7 +116,7 @@ class Drawing:
         return max(1, -(-self.rows // PIECE))
 
     def piece(self, number: int, moved: Moved) -> pa.Table:
-        """Return piece `number`, from 0, as an Arrow table in random order.
+        """Return piece `number`, from 0, of this sample as an Arrow table in random order.
 
         Counts of what rules change go to `moved`.
         """
@@ -140,7 +140,7 @@ class Drawing:
         )
 
     def _draw(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Return n rows, as codes by column, that meet the condition `where` (codes by column) and break no rule.
+        """Return n rows, codes by column, drawn by `rng` to meet the condition `where` (codes by column) and rules.
 
         `moved` counts what rules change. Bins of a tail are drawn again by the tail's law, among those that the
         condition allows.
@@ -191,7 +191,7 @@ def _levels(schema: Schema, where: Conditions) -> dict[str, tuple[str, ...]]:
 
 
 def check_rows(rows: int, schema: Schema) -> None:
-    """Refuse more rows of a schema than memory holds at once, by its number of columns.
+    """Refuse (Unsupported) to draw more rows of a schema than memory holds at once, by its number of columns.
 
     Raises:
         Unsupported: The rows would take more than `MOST_BYTES`.

@@ -104,7 +104,7 @@ class WeightSensitivity:
     """Sizes of the groups among the rows: "declared" shares, or "measured" sizes."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return threshold, intervals, results and drawn groups as a dict of JSON values."""
+        """Return a dict of JSON values: `threshold`, `intervals`, `results` (a list of dicts), `drawn`, `follow`."""
         return asdict(self)
 
 
@@ -116,7 +116,7 @@ def weight_sensitivity(
     off: float | None = None,
     intervals: Any = None,
 ) -> WeightSensitivity:
-    """Return how each overall result changes with the strata's weights, and the errors of weights that move it.
+    """Return a `WeightSensitivity`: how overall results change with the strata's weights, and errors that move them.
 
     Shares add up to one throughout.
 
@@ -184,7 +184,7 @@ class GroupSizes:
 
     @classmethod
     def of(cls, release: Release, strata: Sequence[Stratum]) -> GroupSizes:
-        """Return the measured sizes of the groups `strata`, by the release's certificate; empty if it compares none."""
+        """Return the `GroupSizes` of the groups `strata`, by the release's certificate; empty if it compares none."""
         from stratsynth.release.grouping import measured_rows
 
         if not release.certificate.get("agreement"):  # an older certificate, or none
@@ -198,7 +198,7 @@ class GroupSizes:
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
-    """Return DRAWN rows of one part of a mixture, that of `stratum`, as codes by column, that break no rule; seed 0."""
+    """Return DRAWN rows of the part of a mixture `model` for `stratum`: codes by column that break no rule; seed 0."""
     part, rng = model.parts[stratum], np.random.default_rng(0)
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
@@ -239,6 +239,11 @@ def _result(
     box: tuple[Floats, Floats] | None,
     sizes: GroupSizes,
 ) -> Result | None:
+    """Return the Result of `column`, or its level `name`: `quotient` at `shares` of `strata`, each group's Tip.
+
+    None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` bounds of the shares, `sizes`
+    the measured ones.
+    """
     value = quotient.at(shares)
     if math.isnan(value):
         return None
@@ -262,6 +267,7 @@ def _tip(
     moved: float,
     sizes: GroupSizes,
 ) -> Tip:
+    """Return the Tip of group `i` of `strata`: the shares at which `quotient` is `moved` from `value`; its `sizes`."""
     share = float(shares[i])
     found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]
     below = max((s for s in found if s is not None and s < share), default=None)
@@ -276,8 +282,8 @@ def _tip(
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
     """Return two arrays, lower and upper ends of the shares of `strata`, by a file or frame `given`.
 
-    Groups not in it keep their entry of `shares`. Refused: other columns, groups that are no stratum or named twice,
-    ends not in order in 0 to 1, and no shares of sum 1.
+    Groups not in it keep their entry of `shares`. WeightsError for other columns, groups that are no stratum or named
+    twice, ends not in order in 0 to 1, and no shares of sum 1.
     """
     low, high = shares.copy(), shares.copy()
     places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}

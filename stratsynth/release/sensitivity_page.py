@@ -56,6 +56,7 @@ def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
 
 
 def _most_delicate(results: Sequence[Result]) -> list[Result]:
+    """Return a list with one of `results` for each column: the one that the smallest error of a share moves."""
     best: dict[str, Result] = {}
     for result in results:
         if result.column not in best or result.first < best[result.column].first:
@@ -103,6 +104,7 @@ def _measured(found: WeightSensitivity, points: str) -> str:
 
 
 def _row(result: Result, *, known: bool, band: bool) -> list[Value]:
+    """Return a table's row on `result`; with measured sizes if `known`, with its interval if `band`."""
     tip, mean = result.tips[0], result.level is None
 
     def spelt(value: float | None) -> str:
@@ -122,6 +124,7 @@ def _row(result: Result, *, known: bool, band: bool) -> list[Value]:
 
 
 def _percent(part: float | None) -> str | None:
+    """Return `part`, 1 being all, as text "12 %"; "> 10x" from 10 on, None for None."""
     if part is None:
         return None
     return f"{100 * part:.3g} %" if part < 9.995 else "> 10x"

@@ -20,7 +20,7 @@ class CertificateRecord(dict[str, Any]):
 
     @cached_property
     def statement(self) -> Certificate:
-        """Certificate as typed sections; ValueError names the first key of another type, or missing."""
+        """`Certificate` of this record, typed sections; ValueError names the first key of another type, or missing."""
         from stratsynth.certificate import Certificate
 
         return Certificate.from_dict(self)
@@ -56,6 +56,7 @@ def release_html(certificate: CertificateRecord, columns: int, declared_size: in
 
 
 def _in_short(certificate: Mapping[str, Any]) -> str:
+    """Return text: mechanism, strata, epsilon and delta of a certificate, a mapping; "N entries" of a damaged one."""
     try:
         guarantee, by = certificate["guarantee"], certificate["strata"].get("by", ())
         name = str(certificate["mechanism"]["name"]) + (" by " + " x ".join(by) if by else "")

@@ -29,9 +29,9 @@ def is_folder(out: Path) -> bool:
 
 
 def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: Path, moved: Moved) -> int:
-    """Write the sample `wanted` of a release, by `seed`, to the Parquet file `out`, piece by piece; return its rows.
+    """Write the sample `wanted` of a release, by `seed`, to the Parquet file `out`; return its number of rows.
 
-    Numbers of rows that rules change are added to `moved`.
+    Rows are drawn piece by piece; numbers of rows that rules change are added to `moved`.
     """
     import pyarrow.parquet as pq
 
@@ -50,7 +50,11 @@ def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: P
 
 
 def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out: Path) -> int:
-    """Write the sample `wanted` of a release, by `seed`, to the folder `out` of Parquet files, or resume it; its rows.
+    """Write the sample `wanted` of a release to Parquet files in the folder `out`, or resume it; return its row count.
+
+    `seed` is that of the sample; None for the one begun there, or a random one.
+
+    `seed` is that of the sample; None for the one begun there, or a random one.
 
     Raises:
         UsageError: A folder with other content, or with another sample, or one that is complete.
@@ -87,14 +91,15 @@ def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out:
 
 
 def _check_parent(out: Path) -> None:
+    """Raise UsageError if the folder in which the path `out` lies does not exist."""
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.parent}")
 
 
 def _begun(out: Path) -> Mapping[str, Any]:
-    """Return the description, a mapping, of a sample begun in the folder `out`; {} for none or an empty one.
+    """Return a dict, the description of a sample begun in the folder `out`; {} if that is empty or not there.
 
-    Else UsageError.
+    UsageError for a folder of anything else, or of a complete sample.
     """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         _check_parent(out)

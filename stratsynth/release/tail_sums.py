@@ -44,7 +44,7 @@ SHARES = (np.arange(4_096) + 0.5) / 4_096
 def with_sum(
     name: str, column: Numeric, law: Inside, total: ClippedSum, squares: Squares, levels: Floats
 ) -> Inside | None:
-    """Return a column's law with the slope that its clipped sum gives too; None if the sum says nothing of the tail.
+    """Return a column's `Inside` with the slope that its clipped sum gives too; None if that says nothing of the tail.
 
     Args:
         name: The column's name.
@@ -76,7 +76,7 @@ def with_sum(
 
 
 def clipped_mean(column: Numeric, tail: Tail, slope: float) -> float:
-    """Return the mean of min(x, clip) in a column's tail if it falls off by `slope`."""
+    """Return the mean of min(x, clip) over numbers in the column's `tail` if it falls off by `slope`."""
     bins, clip = tail.bins(column), math.inf if column.clip is None else column.clip
     low, end = column.extents[int(bins[0])][0], column.extents[int(bins[-1])][1] + column.integer
     drawn = pareto(np.full(len(SHARES), float(low)), np.full(len(SHARES), float(end)), SHARES, slope)
@@ -84,7 +84,7 @@ def clipped_mean(column: Numeric, tail: Tail, slope: float) -> float:
 
 
 def _slope(column: Numeric, tail: Tail, mean: float) -> float:
-    """Return the declared slope by which the tail's clipped mean is nearest to `mean`, by bisection."""
+    """Return the slope, within the column's declared ones, by which the clipped mean of `tail` is nearest to `mean`."""
     low, high = column.slopes
     for _ in range(60):
         slope = (low + high) / 2

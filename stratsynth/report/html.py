@@ -46,6 +46,7 @@ def render(page: Page) -> str:
 
 @cache
 def _read(name: str) -> str:
+    """Return the text of the file `name` in this package's folder."""
     return (HERE / name).read_text(encoding="utf-8")
 
 

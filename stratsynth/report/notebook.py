@@ -25,6 +25,7 @@ def render(page: Page) -> str:
 
 
 def _section(section: Section) -> Iterator[str]:
+    """Yield HTML of one section: title, text, facts, tables, quotes, notes; nothing for one of detail."""
     if section.detail:
         return
     if section.title:
@@ -47,6 +48,7 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
+    """Yield HTML of a table: its first ROWS rows and `last`, without pictures, then its caption."""
     kept = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     sides = [_CELL.format("left" if column.kind == "text" else "right") for _, column in kept]
     heads = (_tag("th", column.name, side, "scope=col") for (_, column), side in zip(kept, sides, strict=True))
@@ -71,5 +73,6 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _tag(name: str, text: str, style: str = "", more: str = "") -> str:
+    """Return HTML, an element `name` with the escaped `text`, a CSS `style` and `more` attributes, if any."""
     styled = f' style="{style}"' if style else ""
     return f"<{name}{styled}{' ' + more if more else ''}>{escape(text)}</{name}>"

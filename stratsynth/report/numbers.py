@@ -27,7 +27,7 @@ class Numbers:
     rows: Sequence[Sequence[Any]]
 
     def links(self, stamp: str | None) -> tuple[str, str, str]:
-        """Return (file's name without ending, link that holds the numbers as CSV, link as JSON), all texts.
+        """Return three texts: file name without ending, data link of these numbers as CSV, data link as JSON.
 
         `stamp` is that of an INTERNAL page, None for none: the numbers bear it, and say so wherever they are copied.
         What is not a number is empty in CSV, and null in JSON, which has `columns` and `rows`. Text that a spreadsheet
@@ -51,6 +51,7 @@ class Numbers:
 
 
 def _plain(value: Any) -> Any:
+    """Return a cell's `value` as JSON has it: a float of six decimals, int, text, or None for none and NaN."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float):

@@ -57,7 +57,7 @@ class Column:
     """True if the column is left out beside a picture, whose numbers include it."""
 
     def text(self, value: Value) -> str:
-        """Return a value of this column as the text that a terminal shows; "" for a picture."""
+        """Return text: a `value` of this column as a terminal shows it; "" for a picture."""
         return (
             str(value.text) if isinstance(value, Cell) else "" if isinstance(value, Points) else spelt(value, self.kind)
         )
@@ -78,7 +78,7 @@ class Table:
     """Words for the rows that are left out, with the verb."""
 
     def numbers(self, name: str) -> Numbers:
-        """Return the table's `rows`, but not `last`, as Numbers called `name`; columns of pictures are left out."""
+        """Return this table's `rows`, but not `last`, as `Numbers` called `name`; columns of pictures are left out."""
         kept = [i for i, column in enumerate(self.columns) if column.kind != "picture"]
         values = [[v.key if isinstance(v := row[i], Cell) else v for i in kept] for row in self.rows]
         return Numbers(name, [self.columns[i].name for i in kept], values)

@@ -43,7 +43,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Axis:
-        """Return an axis that spans all finite numbers of `values`, and 0 if `zero`; with `log`, all positive ones."""
+        """Return an `Axis` over all finite numbers of `values`, and 0 if `zero`; with `log`, all positive ones."""
         numbers = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
         if not numbers:
             return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)

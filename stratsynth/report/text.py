@@ -41,6 +41,7 @@ def folded(text: str, indent: int = 0) -> str:
 
 
 def _section(section: Section, width: int) -> Iterator[str]:
+    """Yield the lines of one section: its title, if it has a body, and the body; `width` is for names of facts."""
     body = list(_body(section, width))
     if body and section.title:
         yield section.title
@@ -48,6 +49,7 @@ def _section(section: Section, width: int) -> Iterator[str]:
 
 
 def _body(section: Section, width: int) -> Iterator[str]:
+    """Yield the lines of a section below its title: text, facts (names in `width`), figures, quotes, notes."""
     yield from (folded(str(text)) for text in section.text)
     long = any(len(name) > LONG for name, _ in section.facts)
     for name, text in section.facts:
@@ -64,6 +66,7 @@ def _body(section: Section, width: int) -> Iterator[str]:
 
 
 def _figure(figure: Figure, table: Table) -> Iterator[str]:
+    """Yield the lines of a figure: its title and note, the `table` with rows left out in the middle, the caption."""
     title = f"{figure.title}{'.' if figure.title and figure.title[-1] not in '.?!' else ''}"
     if title or figure.note:
         yield folded(f"{title} {figure.note}".strip())

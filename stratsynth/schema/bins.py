@@ -19,12 +19,12 @@ LEAST = 1e-300
 
 
 def scale(x: float, unit: float) -> float:
-    """Return sign(x) log(1 + |x| / u), the logarithmic scale of bins; `unit` is u, the column's `transform_unit`."""
+    """Return the number `x` on the logarithmic scale of bins, sign(x) log(1 + |x| / unit), with a unit above 0."""
     return math.copysign(math.log1p(abs(x) / unit), x)
 
 
 def unscale(y: float, unit: float) -> float:
-    """Return sign(y) unit (exp(|y|) - 1): the number at place `y` of the logarithmic scale with this unit."""
+    """Return the number at place `y` of the logarithmic scale of bins: sign(y) unit (exp(|y|) - 1)."""
     return math.copysign(math.expm1(abs(y)) * unit, y)
 
 
@@ -53,7 +53,7 @@ class Binned:
 
     @cached_property
     def extents(self) -> tuple[tuple[float, float], ...]:
-        """Smallest and largest value of each bin, both included and within the bounds."""
+        """Tuple, one a bin, of (smallest, largest) value of it, both included and within the bounds."""
         ends = self.breaks
         tops = [end - 1 if self.integer else math.nextafter(end, -math.inf) for end in ends[1:]]
         if not self.integer:
@@ -63,11 +63,11 @@ class Binned:
         return tuple((max(low, self.lower), top) for low, top in zip(ends, tops, strict=False))
 
     def spikes_within(self, lower: float, upper: float) -> tuple[float, ...]:
-        """Return the spikes from `lower` to `upper`, and one right below, which names the first bin's open end."""
+        """Return a tuple of this column's spikes from `lower` to `upper`, and any whose bin ends at `lower`."""
         return tuple(s for s in self.spikes if lower <= s <= upper or self._after(s) == lower)
 
     def bin_name(self, i: int) -> str:
-        """Return the name of bin i: a single number, `low-top` for whole numbers, and an interval for others."""
+        """Return the name, a text, of the bin of index `i`: one number, `low-top` of whole numbers, an interval."""
         low, top = self.extents[i]
         if self.integer and low != top:
             return self.spell_range(low, top)
@@ -92,7 +92,7 @@ class Binned:
         return spike + 1 if self.integer else max(math.nextafter(spike, math.inf), spike + LEAST)
 
     def spaced(self) -> tuple[float, ...]:
-        """Return the ends of bins of equal width, whole for whole numbers; on the log scale, of three digits."""
+        """Return a tuple of the ends of this column's `bins` (None: 20), equal in width or on the log scale."""
         lower, upper = self.lower, self.upper
         values = upper - lower + 1
         few = self.integer and values <= 100

@@ -33,7 +33,11 @@ from stratsynth.schema.text import INFINITE, meaning
 
 
 def decode(
-    schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator, inside: Mapping[str, Inside] | None = None
+    schema: Schema,
+    codes: Mapping[str, ArrayLike],
+    rng: Generator,
+    inside: Mapping[str, Inside] | None = None,
+    exact: Mapping[str, NDArray[Any]] | None = None,
 ) -> pa.Table:
     """Return an Arrow table of values for the codes, with the columns, order, types and labels of the schema.
 
@@ -42,9 +46,10 @@ def decode(
 
     Args:
         schema: The columns.
-        codes: The level number of each row, by column.
+        codes: The level number of each row, by column; SchemaError for a column without, or numbers out of range.
         rng: Source of the numbers within bins.
         inside: Laws of numbers within bins, by column; of others the schema's own.
+        exact: Numbers of numeric columns that are drawn already, in the bins of their codes; whole where the column is.
     """
     laws = {} if inside is None else inside
     arrays, fields = [], []
@@ -58,7 +63,7 @@ def decode(
         array = (
             _categories(column, coded, rng)
             if isinstance(column, Categorical)
-            else _draw(column, coded, rng, laws.get(name) or declared(column))
+            else _draw(column, coded, rng, laws.get(name) or declared(column), (exact or {}).get(name))
         )
         arrays.append(array)
         labels = {b"labels": json.dumps(dict(column.labels)).encode()} if column.labels else None
@@ -67,7 +72,7 @@ def decode(
 
 
 def to_frame(schema: Schema, table: pa.Table) -> Any:
-    """Return rows of a schema as a frame of the kind that it names (`frame`), in the types that it declares.
+    """Return `table`, Arrow rows of a schema, as a pandas or polars frame, as its `frame` says, in its declared types.
 
     Raises:
         Unsupported: A polars frame where polars is not installed.
@@ -97,7 +102,7 @@ def _mixed(text: str) -> str | int | float | bool:
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Return the table as a pandas frame without loss.
+    """Return the Arrow `table` as a pandas frame without loss.
 
     Text becomes pandas' own strings, whose null is NaN, as scikit-learn wants it; dictionaries become categories with
     all their levels, and whole numbers and truth values that may be null become "Int64" and "boolean". The schema, not
@@ -122,6 +127,7 @@ _NULLABLE: dict[pa.DataType, Any] = {
 
 
 def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
+    """Return an Arrow column as a pandas Series: text as pandas' own; if `field` is nullable, "Int64" and "boolean"."""
     kinds: dict[pa.DataType, Any] = dict.fromkeys((pa.string(), pa.large_string()), _TEXT)
     if field.nullable:
         kinds |= _NULLABLE
@@ -130,7 +136,7 @@ def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
 
 
 def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    """Return an Arrow array with the text or typed value of each code; of a group of codes, one drawn of it."""
+    """Return an Arrow array: text or typed value of each of a column's `codes`; of a group, a code drawn by `rng`."""
     if isinstance(column, Nested):
         return _categories(column.single, _codes_within(column, codes, rng), rng)
     kind = _ARROW[column.dtype] if column.stored is None else arrow_type(column)
@@ -154,7 +160,7 @@ def arrow_type(column: Column) -> pa.DataType:
 
 
 def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return, for each row's category, the index in `single` of one of its codes, drawn by their shares."""
+    """Return an array: for each of a column's `codes`, an index in `column.single`, drawn by `rng` and shares."""
     places, within = np.array(column.places), np.array(column.within)
     found = np.empty(len(codes), np.int64)
     order = np.argsort(codes, kind="stable")
@@ -166,11 +172,17 @@ def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> N
     return found
 
 
-def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> pa.Array:
-    """Return an Arrow array of numbers drawn in the bins of `codes`; special codes as they are, other codes null."""
+def _draw(
+    column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside, exact: NDArray[Any] | None
+) -> pa.Array:
+    """Return an Arrow array: numbers of a column drawn by `rng` and the law `inside` in the bins of `codes`.
+
+    Special codes become their word or number, all other codes null. `exact` are the numbers where they are drawn
+    already.
+    """
     bins, words = len(column.extents), column.words
     real = codes < bins
-    drawn = _within(column, codes, rng, inside)
+    drawn = numbers_in_bins(column, codes, rng, inside) if exact is None else exact
     if column.dtype != "string":
         for i, word in enumerate(column.special):
             if (value := _special(column, word)) is not None:
@@ -188,7 +200,7 @@ def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Ins
 
 
 def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.Array:
-    """Return drawn numbers as an Arrow array of the column's type, null where not `real`; for texts, not yet spelt."""
+    """Return numbers `drawn` as an Arrow array of the column's type (not yet texts), null where not `real`."""
     if not isinstance(column, Temporal):
         if column.stored == "float32":
             drawn = _narrow(column, drawn)
@@ -213,13 +225,13 @@ def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.
 
 
 def _special(column: Numeric, word: str) -> float | None:
-    """Return the number that a special code is drawn as, in a column of numbers; None for one that is drawn as null."""
+    """Return the number that the special code `word` of a column becomes in a column of numbers; None if null."""
     found = column.quantity(word)
     return INFINITE.get(word) if found is None and column.dtype == "float64" else found
 
 
 def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
-    """Return drawn numbers in 32 bits, each in the bin that it was drawn in: rounding steps back over a bin's end."""
+    """Return `drawn` as float32, each in the bin of the column that it was in: one rounded out of it is moved back."""
     found: NDArray[np.float32] = drawn.astype(np.float32)
     inside = (drawn >= column.lower) & (drawn <= column.upper)
     place = np.clip(np.searchsorted(np.asarray(column.breaks, float), drawn, side="right") - 1, 0, None)
@@ -228,8 +240,8 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
     return np.where(inside & (down < low), np.nextafter(down, np.float32(np.inf)), down)
 
 
-def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
-    """Return for each code a number drawn in its bin, by the column's law; for those of no bin, any number."""
+def numbers_in_bins(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
+    """Return an array: for each of a column's `codes` a number in its bin, by `rng` and `inside`; any for no bin."""
     bins = np.minimum(codes, len(column.extents) - 1)
     low, top = np.asarray(column.extents, np.float64)[bins].T
     if column.integer and column.shape == EVEN and not column.round and inside.density is None and inside.heaps is None:
@@ -248,7 +260,7 @@ def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: I
 def _rounded(
     drawn: NDArray[Any], low: NDArray[np.float64], top: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64]:
-    """Return each number cut down to a multiple of 1 / scale that lies from `low` to `top`; itself if none does."""
+    """Return `drawn` cut down to multiples of 1 / `scale` from `low` to `top` (arrays); numbers without such stay."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have decimals stay as they are
         least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
         most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one
@@ -257,7 +269,7 @@ def _rounded(
 
 
 def _has_null(column: Column) -> bool:
-    """True if some level of the column is written as null in synthetic tables."""
+    """True if some level of the column, such as "missing", is written as null in synthetic tables."""
     if isinstance(column, Nested):
         return None in column.single.values
     if isinstance(column, Categorical):

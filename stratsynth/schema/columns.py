@@ -36,7 +36,7 @@ class Categories(ABC):
     @property
     @abstractmethod
     def all_levels(self) -> tuple[str, ...]:
-        """Names of all categories of the column's tables, in the order of their codes."""
+        """Tuple of the names of all categories of the column's tables, in the order of their codes."""
 
     @property
     def size(self) -> int:
@@ -45,7 +45,7 @@ class Categories(ABC):
 
     @cached_property
     def codes(self) -> Mapping[str, int]:
-        """Code of each category by its name: the index in `all_levels`."""
+        """Mapping from the name of each category to its code: the index in `all_levels`."""
         return {level: code for code, level in enumerate(self.all_levels)}
 
 
@@ -107,22 +107,22 @@ class Categorical(Categories):
 
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
-        """Names of all categories, by code: the levels, then `missing` if `outside` adds it."""
+        """Tuple of the names of all categories, by code: the levels, then `missing` if `outside` adds it."""
         added = self.outside == MISSING and MISSING not in self.levels
         return (*self.levels, MISSING) if added else self.levels
 
     @property
     def _named(self) -> tuple[str, ...]:
-        """Names of categories that `labels` may have texts for."""
+        """Tuple of the names of categories that `labels` may have texts for."""
         return self.all_levels
 
     @cached_property
     def values(self) -> tuple[typed.TypedValue, ...]:
-        """Value that a synthetic table has for each code, in the type `dtype`; None for null."""
+        """Tuple, by code, of the values in a synthetic table, in the type `dtype`; None for null."""
         return tuple(typed.value(self, level) for level in self.all_levels)
 
     def _check_typed(self) -> None:
-        """Raise SchemaError if some level cannot be recovered from its value in the types `dtype` and `stored`."""
+        """Raise SchemaError if one of the column's levels cannot be told from its value in `dtype` and `stored`."""
         typed.check(self)
 
 
@@ -238,14 +238,14 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
 
     @cached_property
     def middles(self) -> tuple[float, ...]:
-        """Mean of the numbers that are drawn in each bin, one per bin."""
+        """Tuple, one a bin: the mean of the numbers that are drawn in it."""
         from stratsynth.schema.inside import middles
 
         return middles(self)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Texts that are values and no quantities: special codes, then the one for not applicable, if any."""
+        """Tuple of texts that are values, no quantities: special codes, then the not-applicable one, if any."""
         return (*self.special, *((self.not_applicable,) if self.not_applicable is not None else ()))
 
     @cached_property
@@ -255,7 +255,7 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
         return (*names, *self.words, *([MISSING] if self.missing else []))
 
     def quantity(self, text: str) -> float | None:
-        """Return the number that a text spells; None if it spells none."""
+        """Return the finite number that `text` spells, a float; None if it spells none."""
         return number(text)
 
     def _number(self, key: str, value: object) -> float:
@@ -269,7 +269,7 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
         return int(real) if self.integer else real
 
     def _check_unit(self) -> None:
-        """Raise SchemaError for a unit not positive or out of proportion to the bounds, or without a use."""
+        """Raise SchemaError for a `transform_unit` not positive, out of proportion to the bounds, or without a use."""
         unit = self.transform_unit
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_bins(column: Numeric) -> None:
-    """Raise SchemaError for a column's edges, bins, spacing or spikes that make no bins."""
+    """Raise SchemaError for a numeric column whose `edges`, `bins`, `spacing` or `spikes` make no bins."""
     if column.edges is not None and column.bins is not None:
         checks.refuse("give edges or bins, not both")
     if column.bins is not None:
@@ -42,7 +42,7 @@ def check_bins(column: Numeric) -> None:
 
 
 def check_words(column: Numeric) -> None:
-    """Raise SchemaError for a column's special codes and not-applicable text within bounds, reserved or equal."""
+    """Raise SchemaError for a column's `special` and `not_applicable` texts within bounds, reserved, or equal."""
     for key, words in (("special", column.special), ("not_applicable", column.words[len(column.special) :])):
         for word in words:
             check_text(key, word)

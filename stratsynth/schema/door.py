@@ -32,7 +32,7 @@ class SchemaDoor:
         return schema_html(cast("Schema", self))
 
     def __repr__(self) -> str:
-        """Return the names of the first columns, with the origin."""
+        """Return one line of text: the names of the first columns, with the origin."""
         schema = cast("Schema", self)
         names = ", ".join(schema.names[:8]) + (", ..." if len(schema.names) > 8 else "")
         rules = f"; {len(schema.rules)} rule{'s' * (len(schema.rules) != 1)}" if schema.rules else ""
@@ -59,7 +59,7 @@ class SchemaDoor:
         return tuple((name,) for name in cast("Schema", self).columns)
 
     def ready(self, *, public: bool = False) -> None:
-        """Refuse a draft that nobody has reviewed; called before anything is spent.
+        """Refuse (SchemaError) this schema if it is a draft that nobody has reviewed; called before anything is spent.
 
         A draft that was marked as one of public rows, which needs no reviewer, passes for `public` rows alone.
         """
@@ -116,7 +116,7 @@ class SchemaDoor:
 
         Args:
             by: The person who states that levels, bounds and bins are public knowledge.
-            columns: Columns that the review changed or added.
+            columns: Columns, by name, that the review changed or added; SchemaError for a name that is nearly another.
         """
         from stratsynth.schema.schema import NOBODY
 
@@ -172,10 +172,13 @@ class SchemaDoor:
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
         """Return the schema that a TOML text describes; `name` begins the message of a SchemaError."""
+        from stratsynth.schema.linked_toml import is_linked, parse
         from stratsynth.schema.schema import Schema, Unit
 
         if not isinstance(text, str):
             raise SchemaError(f"the text of a schema must be a text, not {quoted_value(text)}.")
+        if is_linked(text):
+            return parse(text, str(name)).counted
         with toml.blame(str(name)):
             said = toml.parse(text)
             if isinstance(said["unit"], dict):
@@ -223,7 +226,7 @@ class SchemaDoor:
 
 
 def _named(names: Iterable[str]) -> set[str]:
-    """Return the set of some column names; refuse (SchemaError) what is no list of texts."""
+    """Return the column `names`, a list of texts, as a set; SchemaError for any other value."""
     found = None if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
     if found is None or not all(isinstance(name, str) for name in found):
         raise SchemaError(f'names are a list of columns, such as ["SEX", "MAR"], not {quoted_value(names)}.')

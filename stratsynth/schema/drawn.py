@@ -62,12 +62,12 @@ class DrawnWithin:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Smallest and largest slope of the Pareto tail."""
+        """Pair (smallest, largest) of slopes of the Pareto tail."""
         return SLOPES if self.tail is None else self.tail
 
 
 def check(column: Numeric) -> None:
-    """Raise SchemaError for keys of drawing that are invalid, or that the column's bounds or kind have no use for."""
+    """Raise SchemaError for a column's keys of drawing, `DrawnWithin`, that are invalid, or of no use to it."""
     checks.choice("shape", column.shape, (*SHAPES, PARETO))
     checks.choice("within", column.within, (DECLARED, PRIOR))
     if column.digits is not None and (not is_whole(column.digits) or not 0 <= column.digits <= 9 or column.integer):
@@ -97,7 +97,7 @@ def check(column: Numeric) -> None:
 
 
 def narrowed(column: Numeric, first: int, last: int) -> dict[str, Any]:
-    """Return the keys that differ for the column with only its bins `first` to `last`."""
+    """Return a dict, key of drawing -> value, of what changes for the column with only bins `first` to `last`."""
     keys: dict[str, Any] = {}
     if column.shape == PARETO and not _is_above_zero(column, first, last):
         keys = {"shape": LOG, "tail": None}
@@ -108,7 +108,7 @@ def narrowed(column: Numeric, first: int, last: int) -> dict[str, Any]:
 
 
 def _refuse_times(column: Numeric) -> None:
-    """Raise SchemaError for keys of amounts in a column of dates, times or durations."""
+    """Raise SchemaError for keys of drawing that are for amounts alone, in a column of dates, times or durations."""
     if column.shape == PARETO:
         checks.refuse('shape "pareto" is of amounts; dates, times and durations are "even", "log" or "smooth"')
     for key in ("clip", "heaps", "round"):
@@ -117,7 +117,7 @@ def _refuse_times(column: Numeric) -> None:
 
 
 def _check_tail(column: Numeric) -> None:
-    """Raise SchemaError for bounds of a slope that are none, or for a Pareto tail whose last bin is not above 0."""
+    """Raise SchemaError for a column's `tail` of no two slopes or no Pareto shape, or a last bin not above 0."""
     if column.shape != PARETO:
         if column.tail is not None:
             checks.refuse('tail needs shape = "pareto"')
@@ -132,13 +132,13 @@ def _check_tail(column: Numeric) -> None:
 
 
 def _is_above_zero(column: Numeric, first: int, last: int) -> bool:
-    """True if the last of these bins that is no spike starts above 0."""
+    """True if, of a column's bins with the indices `first` to `last`, the last that is no spike starts above 0."""
     starts = [low for low, _ in column.extents[first : last + 1] if low not in column.spikes]
     return bool(starts) and starts[-1] > 0
 
 
 def _ladder(value: object) -> tuple[tuple[float, float], ...]:
-    """Return the pairs of `round`; SchemaError for others, or for sizes or units that do not ascend."""
+    """Return a tuple of the pairs (size, unit) in `value`, the key `round`; SchemaError for others or not ascending."""
     pairs: list[tuple[Any, ...]] = [tuple(pair) if is_list(pair) else () for pair in checks.items("round", value)]
     sound = len(pairs) <= MOST_STEPS and all(len(pair) == 2 and all(map(is_number, pair)) for pair in pairs)
     if not sound or any(size < 0 or not 0 < unit < 1e15 for size, unit in pairs):

@@ -26,7 +26,7 @@ NUMBER = 8
 
 
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
-    """Raise SchemaError for missing or unreadable columns (schema, unit, weight), by names and types alone."""
+    """Raise SchemaError if `names` lack a schema's column (unit, weight too), or `types` do not suit; None: unknown."""
     wanted = (*schema.names, *schema.beside)
     places = locate(wanted, names)
     if types is not None:
@@ -35,7 +35,7 @@ def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) 
 
 
 def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
-    """Return the index of each wanted column among `names`; SchemaError if one is absent or duplicated.
+    """Return a list: the index of each `wanted` column among `names`; SchemaError if one is absent or duplicated.
 
     The message names what is wanted and none of `names`: those of a file without a header are its first record.
     """
@@ -52,10 +52,10 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
-    """Return the rows of the table `data` as codes, without rows whose values the schema neither knows nor admits.
+    """Return `CodedRows` of the Arrow table `data`, without rows whose values the schema neither knows nor admits.
 
-    `numbers` are numeric columns whose clipped values are returned as well; with `weigh`, so are the rows' weights if
-    the schema names their column.
+    `numbers` are numeric columns (SchemaError for others) whose clipped values are returned as well; with `weigh`, so
+    are the rows' weights if the schema names their column.
     """
     locate(schema.names, data.column_names)  # refuses a table that lacks a column, or has one twice
     for name in numbers:
@@ -99,7 +99,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return (code of each row's value in `data`, -1 to leave it out; True for a value the column does not list)."""
+    """Return two arrays by row of a column's `data`: code (-1: leave the row out); True: a value it does not list."""
     if isinstance(column, Nested):
         codes, strange = encode_categorical(column.single, data)
         return np.array([*column.places, -1], np.int32)[codes], strange
@@ -115,7 +115,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Code
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return by row of `data` (code, -1: left out; number in bounds or NaN; True for neither bin nor special)."""
+    """Return three arrays by row of a column's `data`: code (-1: left out); clipped number, NaN; True: in no level."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan
@@ -134,12 +134,12 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArr
 
 
 def smallest(size: int) -> np.dtype[Any]:
-    """Return the smallest unsigned numpy type that holds the codes 0 to size - 1."""
+    """Return the smallest unsigned numpy type that holds the codes 0 to `size` - 1."""
     return np.min_scalar_type(size - 1)
 
 
 def width(schema: Schema, *, numbers: bool = True) -> int:
-    """Return the bytes of one encoded row of a schema: codes, with `numbers` those of numeric columns, and a weight."""
+    """Return the bytes of a coded row of a schema: codes, weight; with `numbers`, floats of numeric columns too."""
     columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
     real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
     return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

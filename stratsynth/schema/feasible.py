@@ -33,7 +33,7 @@ class Feasible:
     """The rules of a schema as clauses, to be tested under many conditions."""
 
     def __init__(self, schema: Schema, rules: Sequence[Rule] | None = None) -> None:
-        """Compile the schema's rules, or `rules` instead."""
+        """Compile the rules of a schema, or `rules` instead, if not None."""
         boxes = [box for rule in (schema.rules if rules is None else rules) for box in rule.cells(schema)]
         self._clauses: list[Clause] = [{c: _bits(codes) for c, codes in box.items()} for box in boxes]
         columns = dict.fromkeys(column for clause in self._clauses for column in clause)
@@ -42,7 +42,7 @@ class Feasible:
         """Results, by the codes left free in each column in the order of `_whole`."""
 
     def keeps(self, where: Codes | None = None) -> bool:
-        """True if the rules allow a row with codes in `where` (any if absent), or if STEPS do not suffice to tell."""
+        """True if the rules allow a row with codes in `where`, sets by column, any if absent; or if STEPS run out."""
         free = dict(self._whole)
         for column, codes in (where or {}).items():
             allowed = _bits(codes)
@@ -59,7 +59,7 @@ class Feasible:
         return self._known[key]
 
     def _search(self, free: dict[str, int], clauses: Sequence[Clause]) -> bool:
-        """True if the codes left in `free` (bits by column) allow a row that breaks no clause; changes `free`."""
+        """True if `free`, a bit mask of codes by column, allows a row that breaks none of `clauses`; changes `free`."""
         self._left -= 1
         if self._left < 0:
             return True
@@ -96,7 +96,7 @@ class Feasible:
 
 @lru_cache(maxsize=64)
 def feasible(schema: Schema) -> Feasible:
-    """Return the schema's rules, compiled for tests of what rows they allow; cached."""
+    """Return a `Feasible`, the rules of this schema compiled to tell which rows they allow; cached."""
     return Feasible(schema)
 
 

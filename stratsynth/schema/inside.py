@@ -46,17 +46,17 @@ class Tail:
     keep their own numbers of records."""
 
     def bins(self, column: Numeric) -> NDArray[np.intp]:
-        """Return the codes of the tail's bins."""
+        """Return an integer array: the codes, ascending, of the column's bins that this tail covers; no spikes."""
         return np.array(
             [i for i, (low, _) in enumerate(column.extents) if i >= self.first and low not in column.spikes]
         )
 
     def steep(self, column: Numeric) -> NDArray[np.intp]:
-        """Return the codes of the bins within which numbers fall off by the slope."""
+        """Return an integer array: codes of the column's bins, from `begin` on, within which numbers fall off."""
         return replace(self, first=self.first if self.begin is None else self.begin).bins(column)
 
     def masses(self, column: Numeric) -> Floats:
-        """Return the probability of each of the tail's bins for a number in the tail."""
+        """Return an array, sum 1: for each of the tail's `bins` in the column, the probability of a number in it."""
         extents = [column.extents[i] for i in self.bins(column)]
         start = extents[0][0]
         over = [
@@ -67,7 +67,10 @@ class Tail:
         return found / found.sum() if found.sum() > 0 else np.full(len(found), 1 / len(found))
 
     def redrawn(self, column: Numeric, codes: Codes, rng: Generator, allowed: frozenset[int] | None = None) -> Codes:
-        """Return the codes with those of the tail drawn again by its law, among the `allowed` ones, if not None."""
+        """Return `codes`, by row, with those in the tail's bins of `column` drawn again by its `masses` with `rng`.
+
+        New ones are among the bins `allowed`, None for all; with fewer than two such bins, `codes` themselves.
+        """
         own, masses = self.bins(column), self.masses(column)
         if allowed is not None:
             kept = np.isin(own, list(allowed))
@@ -110,7 +113,7 @@ class Inside:
             object.__setattr__(self, key, array)
 
     def fits(self, column: Numeric) -> bool:
-        """True if the law is one of this column's bins."""
+        """True if this law's arrays have a row for each bin of the column, and its tail is of such bins above 0."""
         bins = len(column.extents)
         sizes = all(array is None or len(array) == bins for array in (self.density, self.heaps))
         steps = self.heaps is None or self.heaps.shape[1] == len(column.heaps) + 1
@@ -121,7 +124,7 @@ NOTHING = Inside()
 
 
 def declared(column: Numeric) -> Inside:
-    """Return the law of a column by its schema alone: of a Pareto tail the last bin, with the middle of its slopes."""
+    """Return the `Inside` that a column's schema alone gives: of a Pareto shape the last bin, with the middle slope."""
     if column.shape != PARETO:
         return NOTHING
     last = max(i for i, (low, _) in enumerate(column.extents) if low not in column.spikes)
@@ -129,7 +132,10 @@ def declared(column: Numeric) -> Inside:
 
 
 def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Floats:
-    """Return the number of each code's bin below which `share` of the bin's law lies, rounded as declared."""
+    """Return an array, one a row: the number in the bin of `codes` below which the part `share` of a law lies.
+
+    The law is `inside`, the column's; numbers are rounded as the column declares.
+    """
     low, top = np.asarray(column.extents, np.float64)[codes].T
     end = top + column.integer
     place, dense = _placed(codes, share, inside.density)
@@ -151,7 +157,7 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
 
 
 def middles(column: Numeric, inside: Inside | None = None) -> tuple[float, ...]:
-    """Return, for each bin, the mean of the numbers that are drawn in it; the bins of a tail have that of the tail.
+    """Return a tuple, one a bin: the mean of the numbers drawn in it; for bins of a tail, the mean of the whole tail.
 
     Args:
         column: The column.
@@ -204,13 +210,13 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
 
 
 def pareto(low: Floats, end: Floats, share: Floats, slope: float) -> Floats:
-    """Return the number below which `share` of a Pareto law between `low` and `end`, both above 0, lies."""
+    """Return an array: numbers below which `share` of a Pareto law of `slope` on `low` to `end`, above 0, lies."""
     left = -np.expm1(-slope * np.log(end / low))  # 1 - (low / end) ** slope
     return np.asarray(low * np.exp(-np.log1p(-share * left) / slope))
 
 
 def to_arrays(laws: Mapping[str, Inside]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the laws of columns as facts and arrays by name, for a file."""
+    """Return ({"columns": {column: dict of its tail}}, arrays `density/COLUMN`, `heaps/COLUMN`), by column's `laws`."""
     facts = {
         name: {} if law.tail is None else {key: value for key, value in vars(law.tail).items() if value is not None}
         for name, law in laws.items()
@@ -225,7 +231,10 @@ def to_arrays(laws: Mapping[str, Inside]) -> tuple[dict[str, Any], dict[str, NDA
 
 
 def from_arrays(facts: Any, arrays: Mapping[str, NDArray[Any]], columns: Mapping[str, Any]) -> dict[str, Inside]:
-    """Return the laws of `columns` that a file holds; ReleaseError for a damaged one, or one of other columns."""
+    """Return a mapping from column to `Inside`, by `facts` and `arrays` as `to_arrays` gives; `columns` are by name.
+
+    ReleaseError for damaged ones, or laws that do not fit the columns.
+    """
     try:
         found = {}
         for name, tail in facts["columns"].items():
@@ -240,7 +249,7 @@ def from_arrays(facts: Any, arrays: Mapping[str, NDArray[Any]], columns: Mapping
 
 
 def _heaped_mean(column: Numeric, i: int, drawn: Floats, law: Inside) -> float:
-    """Return the mean of numbers drawn in bin i after they became multiples, by the weights of the law."""
+    """Return the mean of `drawn`, numbers in a column's bin i, once rounded to multiples by the weights `law.heaps`."""
     assert law.heaps is not None  # noqa: S101 - the caller looked
     weights = law.heaps[i] if law.heaps[i].sum() > 0 else np.eye(law.heaps.shape[1])[-1]
     low, top = (np.full(len(drawn), end, np.float64) for end in column.extents[i])
@@ -249,7 +258,7 @@ def _heaped_mean(column: Numeric, i: int, drawn: Floats, law: Inside) -> float:
 
 
 def _is_tail(column: Numeric, tail: Tail) -> bool:
-    """True if a tail has bins of the column, above 0, and a positive slope."""
+    """True if `tail`, a `Tail`, has bins of the column, above 0, and a positive slope."""
     begin = tail.first if tail.begin is None else tail.begin
     if column.shape != PARETO or not (0 <= begin <= tail.first < len(column.extents) and 0 < tail.slope < math.inf):
         return False
@@ -257,7 +266,7 @@ def _is_tail(column: Numeric, tail: Tail) -> bool:
 
 
 def _placed(codes: Codes, share: Floats, density: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the place of each share in its bin, 0 to 1 on the drawn scale, and a mask of bins that have a density."""
+    """Return two arrays by row: place, 0 to 1, in the bin of `codes` below which `share` lies; mask: has `density`."""
     if density is None:
         return share, np.zeros(len(codes), bool)
     total = density.sum(axis=1)

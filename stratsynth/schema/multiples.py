@@ -52,7 +52,10 @@ def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Float
 
 
 def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, decimals: int) -> Floats:
-    """Return numbers from `first` on, over a width, as multiples of `unit` up to `last` in equal parts; or as it is."""
+    """Return `x`, from `first` to `first` + `wide`, mapped in equal parts onto multiples of `unit` up to `last`.
+
+    Rounded to `decimals`; a number without such a multiple stays.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have a unit stay as they are
         least, most = np.ceil(first / unit), np.floor(last / unit)
         least += np.round(least * unit, decimals) < first
@@ -64,7 +67,9 @@ def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, d
 
 
 def heaped(column: Numeric, drawn: Floats, low: Floats, top: Floats, classes: NDArray[np.intp]) -> Floats:
-    """Return drawn numbers as multiples of the column's heap of their class, and of no larger one, within their bins.
+    """Return `drawn`, each as a multiple of the column's heap of its class, and of no larger one, `low` to `top`.
+
+    A class in `classes` is an index of `column.heaps`; one more is no multiple.
 
     A bin is cut into as many equal parts as it has such multiples, one for each in their order, so that an even law
     stays even: the nearest multiple would favour those at the lower end of a bin and those beside a larger one. A bin
@@ -93,7 +98,10 @@ class _Own:
 
     @classmethod
     def of(cls, unit: int, larger: Sequence[int]) -> _Own:
-        """Find them; a larger heap that would make the period too long is left out."""
+        """Return the multiples of `unit` that are multiples of none of the heaps `larger`.
+
+        A larger heap that would make the period longer than LONGEST units is ignored.
+        """
         period, kept = unit, list[int]()
         for heap in larger:
             if math.lcm(period, heap) <= LONGEST * unit:
@@ -104,13 +112,13 @@ class _Own:
         return cls(float(period), numbers)
 
     def below(self, x: Floats, side: Literal["left", "right"]) -> Floats:
-        """Return how many lie from 0 to below x, with x itself if `side` is "right"; less than 0 for an x below 0."""
+        """Return a float array: how many of these lie from 0 to below each `x`, itself in if `side` is "right"."""
         periods = np.floor(x / self.period)
         found: Floats = periods * len(self.numbers) + np.searchsorted(self.numbers, x - periods * self.period, side)
         return found
 
     def at(self, place: Floats) -> Floats:
-        """Return the one at a place, counted from 0 on."""
+        """Return an array: the multiple at each `place`, 0 the first from 0 on; NaN if there are none."""
         if not len(self.numbers):
             return np.full(len(place), np.nan)
         periods = np.floor(place / len(self.numbers))

@@ -15,7 +15,7 @@ from stratsynth.schema.text import MISSING
 
 
 def narrow(column: Column, levels: Collection[str]) -> Column:
-    """Return the column with these levels alone, at least two of them.
+    """Return `column` with only these of its `levels`, at least two: a `Categorical`, or a `Numeric` if it stays one.
 
     Adjacent numeric bins stay numeric, with closer bounds. Bins with a gap between them are no
     interval, and a single number is none either: they become categories, which have no sums.

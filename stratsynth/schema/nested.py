@@ -82,13 +82,13 @@ class Nested(Categorical):
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Index of the category in which each category of `single` is counted, by code; never decreasing."""
+        """Tuple, by code of `single`: index of the category in which it is counted; never decreasing."""
         home = {code: self.codes[level] for level in self.levels for code in self.members.get(level, (level,))}
         return tuple(home.get(code, self.codes.get(code, -1)) for code in self.single.all_levels)
 
     @cached_property
     def within(self) -> tuple[float, ...]:
-        """Share of each category of `single` among the records of its level; shares of a level add up to 1."""
+        """Tuple, by code of `single`: its share of the records of its level, whose shares add up to 1."""
         found: list[float] = []
         for level in self.all_levels:
             codes = self.members.get(level, (level,))
@@ -98,7 +98,7 @@ class Nested(Categorical):
         return tuple(found)
 
     def grouped(self, which: int) -> Nested:
-        """Return the column with the groups of its grouping number `which` as levels; itself for 0."""
+        """Return this column with the groups of grouping number `which`, from 1, as its levels; itself for 0."""
         if which == 0:
             return self
         grouping = self.groupings[which - 1]
@@ -110,7 +110,7 @@ class Nested(Categorical):
         return replace(self, levels=(*own, *grouping), members=members, groupings=(), measure=AUTO)
 
     def keep(self, levels: Sequence[str]) -> Nested:
-        """Return the column with only these of its levels, and with their codes, shares and labels."""
+        """Return this column with only these `levels` of it, and with their codes, shares and labels; no groupings."""
         members = {level: codes for level, codes in self.members.items() if level in levels}
         codes = [code for level in levels for code in members.get(level, (level,))]
         known = {*levels, *codes, MISSING}
@@ -130,11 +130,11 @@ class Nested(Categorical):
 
     @property
     def _named(self) -> tuple[str, ...]:
-        """Names that `labels` may have texts for: all categories, then all codes in groups."""
+        """Tuple of names that `labels` may have texts for: all categories, then all codes in groups."""
         return (*self.all_levels, *(code for codes in self.members.values() for code in codes))
 
     def _check_typed(self) -> None:
-        """Accept the levels, which may be groups: `single` refuses codes that do not fit the type."""
+        """Refuse nothing: levels may be groups, and making `single` refuses codes that do not fit the type."""
 
     def _check_members(self) -> None:
         if self.outside not in {None, MISSING, self.not_applicable}:
@@ -149,7 +149,7 @@ class Nested(Categorical):
             checks.refuse(f"a code must not be {MISSING!r} where values outside become that")
 
     def _check_grouping(self, grouping: Grouping) -> None:
-        """Refuse a grouping that is no partition of the levels, or a group named as a level of another group."""
+        """Raise SchemaError for a `grouping` that is no partition of the levels, or names a group as a level."""
         listed = [level for levels in grouping.values() for level in levels]
         checks.unique("levels in a grouping", listed)
         wanted = {level for level in self.levels if level != self.not_applicable}
@@ -177,7 +177,7 @@ class Nested(Categorical):
 
 
 def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
-    """Return the schema with `column` in the place of that name; rules name its groups instead of their codes."""
+    """Return the schema with `column` as its column `name`; rules on it name its groups instead of their codes."""
     if column is schema.column(name):
         return schema
 

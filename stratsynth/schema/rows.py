@@ -38,7 +38,7 @@ class CodedRows:
     """Results computed from these rows, such as the features of a design; as private as they are."""
 
     def take(self, which: Which) -> Self:
-        """Return new coded rows: those at the slice, mask or row numbers `which`, in its order."""
+        """Return new coded rows, those of these at `which`, a slice, mask or array of row numbers, in its order."""
         if isinstance(which, slice):
             size = len(range(self.size)[which])
         else:

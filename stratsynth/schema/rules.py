@@ -48,7 +48,7 @@ class Rule:
         return frozenset(self.when.keys() | self.never.keys())
 
     def cells(self, schema: Schema) -> tuple[dict[str, frozenset[int]], ...]:
-        """Return the forbidden boxes in a schema, one a column of `never`: no record has all its codes in one.
+        """Return a tuple of forbidden boxes of a schema, {column: codes}, one for each of `never`: no record is in one.
 
         A bin meets a comparison only if all its values do, so that forbidden cells are
         certainly empty. Not applicable and missing meet no comparison.

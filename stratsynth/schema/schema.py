@@ -92,7 +92,7 @@ class Schema(SchemaDoor):
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Names of columns that are read and never released: the unit's and the weights', where declared."""
+        """Tuple of columns that are read and never released: the unit's and the weights', where declared."""
         unit = () if isinstance(self.unit, str) else (self.unit.column,)
         return unit if self.row_weight.column is None else (*unit, self.row_weight.column)
 
@@ -103,17 +103,17 @@ class Schema(SchemaDoor):
 
     @property
     def public(self) -> tuple[str, ...]:
-        """Names of the columns declared public, unprotected under neighbours = "attribute"."""
+        """Tuple of names of the columns declared public, unprotected under neighbours = "attribute"."""
         return tuple(name for name, column in self.columns.items() if column.public)
 
     def column(self, name: str) -> Column:
-        """Return the column of that name; SchemaError if there is none."""
+        """Return the column, `Categorical` or `Numeric`, of this `name`; SchemaError if there is none."""
         if name not in self.columns:
             raise SchemaError(f"there is no column {name!r} in the schema{nearest(name, self.names)}")
         return self.columns[name]
 
     def levels(self, name: str) -> tuple[str, ...]:
-        """Return the names of a column's categories, in the order of their codes."""
+        """Return a tuple of the column's categories, texts by code; SchemaError if there is no column `name`."""
         return self.column(name).all_levels
 
     def size(self, name: str) -> int:
@@ -121,7 +121,7 @@ class Schema(SchemaDoor):
         return self.column(name).size
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
-        """Return the shape of a contingency table of the columns `clique`: the number of categories of each."""
+        """Return a tuple, the number of categories of each column of `clique`: the shape of their table."""
         sizes = self._sizes
         return tuple([sizes[name] if name in sizes else self.size(name) for name in clique])
 
@@ -134,7 +134,7 @@ class Schema(SchemaDoor):
         return math.prod(self.shape(clique))
 
     def index(self, name: str, level: str) -> int:
-        """Return the code of a level of the column `name`; SchemaError for an unknown column or level."""
+        """Return the code, from 0, of a `level` of the column `name`; SchemaError for an unknown column or level."""
         column = self.column(name)
         codes = column.codes
         if level not in codes:

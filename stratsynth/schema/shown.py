@@ -30,6 +30,7 @@ def schema_html(schema: Schema) -> str:
 
 
 def _kind(column: SchemaColumn) -> str:
+    """Return words for a column's kind, such as "ordered categories", "whole numbers" or "dates, by the day"."""
     if isinstance(column, Nested):
         return f"codes in groups, {len(column.single.levels)} codes" if column.members else "codes"
     if isinstance(column, Categorical):
@@ -40,6 +41,7 @@ def _kind(column: SchemaColumn) -> str:
 
 
 def _values(column: SchemaColumn) -> str:
+    """Return text: a column's range, "0 to 99", or its first levels by commas and their number."""
     if not isinstance(column, Categorical):
         return f"{column.spell(column.lower)} to {column.spell(column.upper)}"
     levels = column.all_levels

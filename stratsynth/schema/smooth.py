@@ -26,7 +26,9 @@ FEW = 100.0
 
 
 def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.float64]:
-    """Return for each code of a bin a place drawn in it, from 0, the bin's start, to 1, its end; else any from 0 to 1.
+    """Return an array: a place in the bin of each of a numeric column's `codes`, 0 start, 1 end, drawn with `rng`.
+
+    Places follow a smooth curve through the counts of the bins; for codes of no bin they are even.
 
     A spike is a single number: the curve goes on behind it as if it were not there. An empty bin ends the curve, which
     begins anew behind it, as rows of some bins alone may be wanted.
@@ -53,14 +55,14 @@ def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray
 
 
 def _spread(codes: NDArray[np.int64], counts: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
-    """Return a random number from 0 to 1 for each code, in random order; those of one code are spread evenly."""
+    """Return an array: a random number, 0 to 1, for each of `codes`; those of one code, of `counts` rows, are even."""
     rank, before = np.empty(len(codes)), np.cumsum(counts) - counts
     rank[np.argsort(codes + rng.random(len(codes)))] = np.arange(len(codes)) - np.repeat(before, counts.astype(np.intp))
     return (rank + rng.random(len(codes))) / np.maximum(counts, 1.0)[codes]
 
 
 def _curve(width: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the records below each of `POINTS` places in every bin, a rising array, by widths and counts of bins."""
+    """Return a rising array: records below each of `POINTS` places a bin, of bins of these `width` and `counts`."""
     from scipy.interpolate import PchipInterpolator
 
     ends, below = (np.concatenate([[0.0], np.cumsum(each)]) for each in (width, counts))

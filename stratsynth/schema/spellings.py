@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def counted(data: pa.ChunkedArray) -> dict[str, int]:
-    """INTERNAL. {text: number of rows} of the different texts of the column `data`; null, unreadable ones left out."""
+    """INTERNAL. Return {text: number of rows} for the Arrow column `data`; null and unreadable values are left out."""
     found: dict[str, int] = {}
     for piece in distinct_values(data):
         where = piece.indices.drop_null().to_numpy()
@@ -25,6 +25,6 @@ def counted(data: pa.ChunkedArray) -> dict[str, int]:
 
 
 def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
-    """INTERNAL. Texts of the values `distinct`; null and unreadable ones are left out, or None with `keep_null`."""
+    """INTERNAL. Return a list of texts of the Arrow array `distinct`; nulls left out, or None with `keep_null`."""
     found = as_texts(hashable(distinct)).to_pylist()
     return found if keep_null else [text for text in found if text is not None]

@@ -83,12 +83,12 @@ class Temporal(Numeric):
         super().__post_init__()
 
     def quantity(self, text: str) -> float | None:
-        """Return the number of whole units that a text spells, rounded down; None if it spells none."""
+        """Return the whole units that `text` spells, since 1970 or midnight or as a length; None if it spells none."""
         found = microseconds(self.kind, text)
         return None if found is None else float(found // UNITS[self.unit])
 
     def spell(self, value: float) -> str:
-        """Return the ISO text of the moment `value`, a number of units; of a duration, the number itself."""
+        """Return text for `value`, a number of this column's units: a moment in ISO form; a duration's number."""
         if self.kind == "duration":
             return super().spell(value)
         moment = _EPOCH + dt.timedelta(microseconds=int(value) * UNITS[self.unit])
@@ -97,7 +97,7 @@ class Temporal(Numeric):
         return moment.date().isoformat() if self.unit == "day" else moment.isoformat(" ")
 
     def spell_range(self, low: float, top: float) -> str:
-        """Return the name of a bin from `low` to `top`, which both lie in it, such as `2024-01-01..2024-01-31`."""
+        """Return the name of the bin from `low` to `top`, numbers of units, such as `2024-01-01..2024-01-31`."""
         if self.kind == "duration":
             return super().spell_range(low, top)
         return f"{self.spell(low)}..{self.spell(top)}"
@@ -131,7 +131,7 @@ _LAST = (dt.date.max - _EPOCH.date()).days * _DAY + _DAY
 
 
 def microseconds(kind: str, text: str) -> int | None:
-    """Return the microseconds that a text of a `kind` spells, since 1970 or midnight, or as a length; or None.
+    """Return the microseconds that `text` spells as a `kind`, since 1970 or midnight, or a duration's; None: none.
 
     Fractions of a microsecond are cut off.
     """

@@ -21,7 +21,7 @@ _TRUTH = {"true": Decimal(1), "false": Decimal(0)}
 
 
 def number(text: str) -> float | None:
-    """Return the finite number that `text` spells, or None.
+    """Return the finite number that `text` spells, a float, or None.
 
     Sign, digits, fraction and exponent, with spaces around; no underscores, "nan", "inf" or hexadecimal.
     """

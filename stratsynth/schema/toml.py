@@ -50,7 +50,7 @@ _TOP = ("format", "origin", "reviewed_by", "unit", "weight", "frame", "columns",
 
 @contextmanager
 def blame(place: str) -> Iterator[None]:
-    """Put `place` in front of the message of every SchemaError raised in the `with` block."""
+    """Put the text `place` and a colon before the message of every SchemaError raised in the `with` block."""
     try:
         yield
     except SchemaError as error:
@@ -104,7 +104,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _weight(given: object) -> RowWeight:
-    """Return the row weights that the table [weight], `given`, describes; SchemaError for another value, wrong keys."""
+    """Return the RowWeight that `given`, the table [weight], describes; SchemaError for no table, or wrong keys."""
     with blame("weight"):
         if not isinstance(given, dict):
             raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
@@ -114,7 +114,7 @@ def _weight(given: object) -> RowWeight:
 
 
 def dumped(tables: Mapping[str, Any]) -> str:
-    """Return a dict of plain tables as TOML text, in which lists fill their lines."""
+    """Return `tables`, a dict of plain values by key, as TOML text, in which lists fill their lines."""
     import tomli_w  # only writers need it
 
     return _LIST.sub(_filled, _PAIR.sub(r"\1[\2, \3],", tomli_w.dumps(tables)))
@@ -139,7 +139,7 @@ def _filled(match: re.Match[str]) -> str:
 
 
 def to_tables(schema: Schema) -> dict[str, Any]:
-    """Return the schema as a dict of plain tables, lists, texts and numbers; keys at their defaults are left out."""
+    """Return the schema as a dict of tables, lists, texts and numbers for TOML; keys at their defaults are left out."""
     said: dict[str, Any] = {"format": FORMAT, "origin": schema.origin}
     if schema.reviewed_by is not None:
         said["reviewed_by"] = schema.reviewed_by
@@ -201,7 +201,7 @@ def _column(name: str, keys: object) -> Column:
 
 
 def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
-    """Raise SchemaError for a number as a bound, in `given`, of a date, moment or time (`kind`): days, not years."""
+    """Raise SchemaError if a bound in the dict `given`, of a date, moment or time (`kind`), is a number, not text."""
     for key in _BOUNDS if kind in _EXAMPLES else ():
         values = given.get(key, [])
         if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):

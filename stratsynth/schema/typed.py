@@ -41,7 +41,7 @@ _OFFSET = re.compile(r"[+-]\d\d:\d\d")
 
 
 def value(column: Categorical, level: str) -> TypedValue:
-    """Return the value of a level in synthetic tables, in the column's type; None for a level written as null."""
+    """Return the value of a `level` in synthetic tables, in the column's type; None if it is written as null."""
     kind = column.stored or column.dtype
     if kind in {"string", "category", MIXED}:
         return None if level == MISSING and MISSING not in column.levels else level
@@ -74,7 +74,7 @@ def check(column: Categorical) -> None:
 
 
 def _holds(kind: str, exact: Decimal) -> bool:
-    """Return True if values of this kind hold the number `exact` of a level, so that it can be told from others."""
+    """True if the type `kind`, such as "int8", holds the number `exact` of a level; a float32 need only be in range."""
     if kind in _INTEGERS:
         low, high = span(kind)
         return low <= exact <= high and exact == exact.to_integral_value()
@@ -88,13 +88,13 @@ def _holds(kind: str, exact: Decimal) -> bool:
 
 
 def span(kind: str) -> tuple[int, int]:
-    """Return (smallest, largest) number of a type of whole numbers, `kind`."""
+    """Return (smallest, largest) whole number of the integer type `kind`: (0, 255) for "uint8"."""
     bits = _INTEGERS[kind]
     return (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def check_dtype(column: Numeric) -> None:
-    """Raise SchemaError for a `dtype` that is none of a column of numbers, or that cannot hold its special codes."""
+    """Raise SchemaError if a numeric column's `dtype` is none of its kind, or cannot hold its special codes."""
     checks.choice("dtype", column.dtype, ("int64", "float64", "string"))
     if column.dtype != "int64":
         return
@@ -107,7 +107,7 @@ def check_dtype(column: Numeric) -> None:
 
 
 def check_stored(column: Categorical | Numeric) -> None:
-    """Raise SchemaError for a `stored` that is no type of the column's `dtype`, or that its numbers do not fit."""
+    """Raise SchemaError if a column's `stored` is no type of its `dtype`, or one that its numbers do not fit."""
     kind, dtype = column.stored, str(column.dtype)
     if not isinstance(kind, str):
         checks.refuse(f'stored must be a text, such as "float32", not {quoted_value(kind)}')
@@ -171,7 +171,7 @@ def check_frame(frame: object, names: Sequence[str]) -> None:
 
 
 def parts_of(stored: str) -> tuple[str, ...]:
-    """Return the parts of a stored type: ("decimal128", "10", "2"), ("timestamp", "us", "UTC"), ("uint8",)."""
+    """Return a tuple of the parts of a type `stored`: ("timestamp", "us", "UTC"), ("decimal128", "10", "2")."""
     if exact := _DECIMAL.fullmatch(stored):
         return ("decimal128", exact[1], exact[2])
     times = _TIMES.fullmatch(stored)

@@ -58,7 +58,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
 
 
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return an int32 array: index in `column.levels` of each value of `data`; -1 for null and no level."""
+    """Return an int32 array by row of `data`: index in `column.levels` of the value; -1 for null and no level."""
     levels = pa.array(column.levels, pa.large_string())
     known = _meanings(column)
     if column.stored == "float32" and pa.types.is_floating(data.type):
@@ -97,7 +97,7 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
 
 
 def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return a number for each unit id in `data`, equal for ids equal as text or, as levels are, as numbers.
+    """Return an int64 array, a number for each unit id of `data`, equal for ids equal as text or as numbers.
 
     "7", "7.0", " 7" and "07" are one unit. -1 for null, for empty text, for what is too long, and for numbers from
     2**53 that were stored or spelt as reals: their last digits are lost, so they tell nobody apart.
@@ -116,7 +116,7 @@ def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Return an array with one text for all spellings of a number, others unchanged; null if it identifies nobody."""
+    """Return an array of texts, one for all spellings in `texts` of a number, else itself; null: identifies nobody."""
     texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
     texts = pc.replace_substring_regex(texts, r"^[ \t]*\+?0*([1-9][0-9]{0,17})[ \t]*$", r"\1")
     plain = pc.match_substring_regex(texts, r"^-?[1-9][0-9]{0,17}$")
@@ -131,7 +131,7 @@ def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def _unit(text: str) -> str | None:
-    """Return one text for all spellings of a value, a text that spells none unchanged; None if digits are lost."""
+    """Return one text for all spellings of the value of `text`, itself if it spells none; None if digits are lost."""
     found = meaning(text)
     if found is None:
         return text
@@ -148,7 +148,7 @@ def _unit(text: str) -> str | None:
 
 
 def spelling(data: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return, by row of `data`, 64 bits, equal for equal texts and plain spellings of a number; ones for null."""
+    """Return a uint64 array by row of `data`: equal for equal texts or spellings of a number; null is all ones."""
     from pandas.util import hash_array
 
     parts = [np.empty(0, np.uint64)]
@@ -174,7 +174,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _meanings(column: Categorical) -> dict[object, int]:
-    """Return {number or truth value: code of the column's level that spells it}; -1 if several do."""
+    """Return a dict, number or truth value -> code of the column's level that spells it, -1 if several do."""
     spelt = [meaning(level) for level in column.levels]
     once: dict[object, int] = {}
     for code, value in enumerate(spelt):
@@ -201,7 +201,7 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
 
 
 def _moments(column: Temporal, texts: pa.LargeStringArray) -> Array:
-    """Return float64: each of `texts` in the column's whole units since the epoch; NaN if null or no such value."""
+    """Return a float array: each of `texts` as whole units of the column since the epoch; NaN if null or none."""
     return np.array([None if text is None else column.quantity(text) for text in texts.to_pylist()], np.float64)
 
 
@@ -232,7 +232,7 @@ def distinct_values(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
 
 
 def hashable(piece: pa.Array) -> pa.Array:
-    """Return the values `piece` in a type whose equal values have equal texts; null for NaN and overlong ones."""
+    """Return the Arrow array `piece` in a type whose equal values have equal texts; null for NaN and overlong ones."""
     kind = piece.type
     if pa.types.is_null(kind):
         return piece.cast(pa.string())
@@ -257,7 +257,7 @@ def spelt(number: float) -> str:
 
 
 def seconds(count: int | None, digits: int) -> str | None:
-    """Return a duration of `count` x 10^-digits seconds as the exact text of its seconds; None for None."""
+    """Return `count` x 10^-`digits` seconds, a duration, as the exact text of its seconds; None for None."""
     if count is None:
         return None
     whole, part = divmod(abs(count), 10**digits)

@@ -35,7 +35,7 @@ class RowWeight:
     number of rows that a step samples."""
 
     def __post_init__(self) -> None:
-        """Refuse a largest weight not in 1 to MOST, `missing` or `mean` above it, and these two without a column."""
+        """Raise SchemaError for a largest weight not in 1 to MOST, `missing` or `mean` above it, or with no column."""
         if type(self.most) is not int or not 1 <= self.most <= MOST:
             raise SchemaError(
                 f"the weight of a row must be a whole number from 1 to {MOST:,}, not {self.most!r}: larger weights are "

@@ -56,6 +56,7 @@ def weight_warnings(schema: Schema, header: Iterable[str] = ()) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
+    """Return text: "column A", or "columns A, B and 3 more" for more `names`."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"column{'s' if len(names) > 1 else ''} {', '.join(names[:NAMED])}{more}"
 
@@ -69,6 +70,7 @@ def _it(names: list[str]) -> str:
 
 
 def _remedy(names: list[str]) -> str:
+    """Return a sentence: how to declare the first of the columns `names` as the rows' weight."""
     return (
         f"For a release of the population, leave {_it(names)} out of the columns and write "
         f'weight = {{ column = "{names[0]}", '

@@ -36,7 +36,7 @@ _SHOWN = 12
 
 
 def levels_of(schema: Schema, name: str, condition: object) -> tuple[str, ...]:
-    """Return the levels of column `name` that a condition of a user names, in its order, each once.
+    """Return a tuple of the levels of the schema's column `name` that a user's `condition` names, each once.
 
     Raises:
         SchemaError: No such column or level; or a number or a range that bins cannot tell from others.
@@ -59,7 +59,9 @@ def example(schema: Schema, name: str | None = None) -> str:
 
 
 def level_of(schema: Schema, name: str, value: object) -> str:
-    """Return the one level of column `name` that a value of a user names; refused as by `levels_of` if there are more.
+    """Return the one level, a text, of the schema's column `name` that a user's `value` names.
+
+    Refused like a condition of `levels_of`.
 
     Raises:
         UsageError: Several levels.
@@ -71,7 +73,10 @@ def level_of(schema: Schema, name: str, value: object) -> str:
 
 
 def _named(schema: Schema, name: str, text: str) -> Sequence[str]:
-    """Return the levels of column `name` that a text names: a level, a label, the number of a level or bin, a range."""
+    """Return the levels of the schema's column `name` that `text` names: a level, label, number of a bin, or range.
+
+    SchemaError for none, or for part of a bin.
+    """
     column = schema.column(name)
     if text in column.codes:
         return (text,)
@@ -92,7 +97,7 @@ def _named(schema: Schema, name: str, text: str) -> Sequence[str]:
 
 
 def _of_equal_value(column: Categorical | Numeric, text: str) -> list[str]:
-    """Return the column's levels with the number or truth value that a text spells: 3 for "3.0", -9 for "-9.0"."""
+    """Return a list of a column's levels with the number or truth value that `text` spells: "3" for "3.0"."""
     if isinstance(column, Categorical):
         exact = meaning(text)
         return [level for level in column.all_levels if exact is not None and meaning(level) == exact]
@@ -118,7 +123,10 @@ def _bin(column: Numeric, name: str, value: float) -> str:
 
 
 def _between(column: Categorical | Numeric, name: str, first: str, last: str) -> Sequence[str]:
-    """Return the levels of column `name` from `first` to `last`, both included; an empty text is no end."""
+    """Return the levels of `column`, called `name`, from `first` to `last`, texts of its values; "" is no end.
+
+    SchemaError for none, or where an end cuts a bin.
+    """
     low, high = _end(column, name, first, -math.inf), _end(column, name, last, math.inf)
     if isinstance(column, Categorical):
         numbers = {level: number(level) for level in column.levels if level != column.not_applicable}
@@ -147,7 +155,10 @@ def _between(column: Categorical | Numeric, name: str, first: str, last: str) ->
 
 
 def _end(column: Categorical | Numeric, name: str, text: str, open_end: float) -> float:
-    """Return the number of an end of a range of column `name`, in its unit; `open_end` for an empty text."""
+    """Return the number that `text`, an end of a range of the `column` called `name`, spells; `open_end` for "".
+
+    SchemaError if it spells none.
+    """
     value = open_end if not text else number(text) if isinstance(column, Categorical) else column.quantity(text)
     if value is None:
         raise SchemaError(f"column {name}: {text!r} is no end of a range of its values; {_there_are(column)}")
@@ -164,7 +175,7 @@ def _spelt(column: Numeric, low: float, top: float) -> str:
 
 
 def _there_are(column: Categorical | Numeric) -> str:
-    """Return words that list a column's first levels, as the end of a message."""
+    """Return words that list a column's first levels or bins, to end a message."""
     known = column.all_levels
     what = "the bins of its numbers" if isinstance(column, Numeric) else "its levels"
     more = f", and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else ""

@@ -26,7 +26,7 @@ LARGE = 10_000
 
 
 def wide_bins(schema: Schema) -> list[str]:
-    """Return a sentence for each column of amounts whose outer or equal bins are too wide for means; mostly none."""
+    """Return a list of sentences on columns of amounts in a schema whose bins are too wide for means; [] if none."""
     found = list[str]()
     for name, column in schema.columns.items():
         if isinstance(column, Numeric) and not isinstance(column, Temporal) and column.shape != PARETO:
@@ -35,6 +35,7 @@ def wide_bins(schema: Schema) -> list[str]:
 
 
 def _of(name: str, column: Numeric) -> Iterator[str]:
+    """Yield sentences on outer or equal bins of a numeric `column`, called `name`, that are too wide; or none."""
     bins = [i for i, (low, top) in enumerate(column.extents) if low < top]
     if not bins:
         return

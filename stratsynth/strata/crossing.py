@@ -19,7 +19,7 @@ def crossing(
 ) -> tuple[Stratum, ...]:
     """Return all strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels.
 
-    `groups` has merges by column, a name with its levels; a merge stands at the place of its first level.
+    `groups` are merges, {column: {name: levels}}, at their first level's place. UsageError for too many strata.
     """
     check_by(by)
     levels = [schema.levels(column) for column in by]

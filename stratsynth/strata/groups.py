@@ -78,7 +78,7 @@ class Groups:
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 
     def together(self, schema: Schema, by: Sequence[str]) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Return {column: {name: levels}} of merges and bands in all strata of columns `by`; UsageError if unsound."""
+        """Return {column: {name: levels}} of merges and bands in strata of columns `by` of a schema; or UsageError."""
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for column, merges in self.merge.items():
             _check_column(schema, by, column)
@@ -94,7 +94,7 @@ class Groups:
         return found
 
     def ladder(self, schema: Schema, by: Sequence[str]) -> tuple[Step, ...]:
-        """Return the hierarchy's merges of columns `by` in the order in which they are tried.
+        """Return the hierarchy's merges of the schema's columns `by`, Steps in the order in which they are tried.
 
         UsageError for unsound ones.
         """
@@ -140,9 +140,9 @@ def _check_column(schema: Schema, by: Sequence[str], column: str) -> None:
 def _levels(
     schema: Schema, column: str, name: str, given: Sequence[str], made: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the levels of merge `name` in the schema's order.
+    """Return the levels of merge `name` of `column`, in the schema's order; `given` may name merges in `made`.
 
-    `given` may name merges in `made`; UsageError if unsound.
+    UsageError for a name that is a level, a level held twice, or fewer than two.
     """
     if name in schema.levels(column):
         raise UsageError(f"strata: {column} has a level {name!r} already; call the merge something else.")
@@ -160,7 +160,7 @@ def _levels(
 def _nested(
     column: str, made: dict[str, tuple[str, ...]], fixed: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return `made`, merges of a column by name; refuse overlaps without nesting, and parts of one of `fixed`."""
+    """Return `made`, merges of `column` by name; UsageError for overlaps unless nested, and parts of one of `fixed`."""
     sets = {name: set(levels) for name, levels in (*fixed.items(), *made.items())}
     for name in made:
         mine = sets[name]
@@ -175,7 +175,7 @@ def _nested(
 
 
 def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (name, levels) for each band of several bins of `column` between `cuts`, named by its ends."""
+    """Yield (name, levels) for each band of bins of the schema's numeric `column` between `cuts`; or UsageError."""
     numeric = schema.column(column)
     if not isinstance(numeric, Numeric) or isinstance(numeric, Temporal):
         raise UsageError(f"strata: {column} is not numeric, so it has no bands; merge its levels instead.")
@@ -260,7 +260,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return (the groups after `step` merged the `small` one, for `why`, with all it cuts; the merged one's index)."""
+    """Return (groups after `step` merged `small`, for `why`, with all it cuts, called by `names`; its index)."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

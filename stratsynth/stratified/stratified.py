@@ -98,7 +98,7 @@ class Stratified(Groupwise[Any]):
 
     @property
     def inner(self) -> Mechanism[Any]:
-        """Mechanism that is fitted in each stratum."""
+        """Mechanism that is fitted in each stratum: the setting `mechanism`."""
         return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
@@ -130,7 +130,11 @@ class Stratified(Groupwise[Any]):
         return self.inner
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the largest allotment of any stratum for the budget, by public facts; refuse mixed currencies."""
+        """Return the largest allotment of any stratum for the budget, by public facts.
+
+        Unsupported for currencies that are mixed or do not go with weights, budgets or neighbours; UsageError for a
+        stratum with less than private weights cost.
+        """
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}
@@ -167,7 +171,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that spends `allot` on all strata's in lock-step; combines their models."""
+        """Return a program on public facts that spends `allot` on all strata in lock-step by `rng`; combines models."""
         given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -179,10 +183,10 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that rehearses the strata for `allot` and returns their models combined, to show the noise.
+        """Return a program on public facts that rehearses the strata for `allot`, by `rng`, and combines their models.
 
-        All use one seed, and one stratum stands for its equivalence class; strata within strata are rehearsed
-        one by one.
+        Its noise is shown. All use one seed, and one stratum stands for its equivalence class; strata within strata are
+        rehearsed one by one.
         """
         given, weights = yield from self._stratum_inputs(public, allot)
         kinds = equivalence_classes(given) if not public.constant else {stratum: [stratum] for stratum in given}
@@ -201,7 +205,7 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Program for `allot`: asks private weights, if any; returns ({stratum: its inputs}, the weights)."""
+        """Program on public facts and `allot`: asks private weights, if any; returns ({stratum: inputs}, weights)."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -263,9 +267,10 @@ def stratify(
     groups: Groups,
     budgets: StratumBudgets | None = None,
 ) -> Mechanism[Any]:
-    """Return the mechanism `name` in strata by `by`: by its own settings if it makes strata, else in a `Stratified`.
+    """Return the mechanism `name` in strata by `by`: by its own `settings` if it makes strata, else in a `Stratified`.
 
-    `weights`, `groups` and `budgets` are those of the strata.
+    `weights`, `groups` and `budgets` are those of the strata. RecipeError if the settings name one of them, too;
+    Unsupported if the mechanism has no such field.
     """
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)

@@ -77,7 +77,7 @@ class Weighted(Around[Any]):
 
     @property
     def inner(self) -> Mechanism[Any]:
-        """Mechanism that is fitted, to all records."""
+        """Mechanism that is fitted to all records: the setting `mechanism`."""
         return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
@@ -105,13 +105,14 @@ class Weighted(Around[Any]):
         return replace(self, mechanism=self.inner.relative(epsilon))
 
     def drawn(self, public: Public, budget: Budget) -> Layout:
-        """Return the layout of the groups by whose shares rows are drawn, from public facts, once; none is asked."""
+        """Return the layout of the groups by whose shares rows are drawn, from public facts, once; budget is unused."""
         return self._layout(public)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the inner mechanism's allotment for the budget on public facts; refuse shares of all columns.
 
-        Refused inside strata, whose shares are not everybody's, and beside other shares that rows are drawn by.
+        Unsupported too inside strata, whose shares are not everybody's; UsageError beside other shares that rows are
+        drawn by.
         """
         if public.constant:
             raise Unsupported(
@@ -129,7 +130,7 @@ class Weighted(Around[Any]):
         return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
-        """Return a program that fits the inner mechanism to everybody by `allot`; returns a model by shares.
+        """Return a program that fits the inner mechanism to everybody by `allot` and `rng`; returns a model by shares.
 
         The groups' shares, public facts, are a table that the mechanism knows.
         """
@@ -137,7 +138,7 @@ class Weighted(Around[Any]):
         return drawn_by(public.schema, self._layout(public), model.table_model().conditioned)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that asks the inner mechanism's rehearsal for `allot`, groups' shares being known."""
+        """Return a program of the inner mechanism's rehearsal for `allot` by `rng`, public shares being known."""
         yield from self.inner.rehearsal(self._knowing(public), allot, rng)
 
     @once

@@ -76,7 +76,7 @@ class Groupwise(Around[R]):
         """True if questions go to single strata alone: none to all records, none within a stratum's strata."""
 
     def check_groups(self) -> None:
-        """Refuse `by` as a single text, and weights, groups or budgets of another class; keep `by` as a tuple."""
+        """Raise UsageError for `by` that is no list of texts, or parts of another class; keep `by` as a tuple."""
         if isinstance(self.by, str):
             raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
         if not is_texts(self.by):
@@ -101,7 +101,7 @@ class Groupwise(Around[R]):
         return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 
     def sized(self, public: Public, size: float, budget: Budget) -> Public:
-        """Return the facts with `size`, a noisy number, if none was declared, and strata unchanged under `budget`."""
+        """Return the public facts with the noisy `size` if none was declared, and strata unchanged under `budget`."""
         if public.size is not None:
             return public
         sized, layout = replace(public, size=round(size)), self._layout(public, budget)

@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - a table of kinds
 
 
 def _listed(items: Sequence[Any]) -> list[Any]:
-    """Return the items as `_plain` does, one by one; floats alone as an array, and texts alone as one text."""
+    """Return the items in kinds that `digest` accepts; floats alone as one array, and texts alone as one text."""
     kinds = set(map(type, items))
     if kinds == {float}:
         numbers = np.array(items)

@@ -140,7 +140,7 @@ def _course(run: Run) -> Counter[Any]:
 
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
-    """Yield findings on two tables of a world fitted in both orders, each order in a process of its own.
+    """Yield findings on two tables of a world, by `rng`, fitted in both orders, each order in a process of its own.
 
     `build` makes the mechanism, fitted in the budget by the driver. All questions are answered from the first table, so
     all runs must be equal.
@@ -192,6 +192,7 @@ def _traces(run: Run) -> Iterator[Finding]:
 
 
 def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
+    """Yield (question asked, answer) for all questions of a run, in order."""
     for batch, answers in zip(run.batches, run.answers, strict=True):
         yield from zip(batch, answers, strict=True)
 
@@ -199,7 +200,8 @@ def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
 def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Budget) -> Iterator[Finding]:
     """Yield findings on a run's questions whose exact answers `here` and `there` differ by more than was charged.
 
-    `here` and `there` are the exact answers; all questions together are checked too.
+    Each is a list in the order of the questions; neighbours are those of `budget`; all questions together are checked
+    too.
     """
     neighbours, everywhere = budget.neighbours, Fraction(0)
     for (a, answer), one, two in zip(_asked(run), here, there, strict=True):

@@ -39,6 +39,7 @@ def given_out(model: Model) -> list[Any]:
 
 
 def _tried(one: Callable[[], Any]) -> Any:
+    """Return the result of `one`, or the text of its exception: both must be equal for equal answers."""
     try:
         return one()
     except Exception as refusal:  # noqa: BLE001 - what is refused on one table must be refused on all
@@ -46,6 +47,7 @@ def _tried(one: Callable[[], Any]) -> Any:
 
 
 def _masses(model: TableModel) -> list[Any]:
+    """Return a list: a model's mass of everything and of the first column's first level, then all one-way tables."""
     first = model.schema.names[0]
     ones = [model.oneway(name) for name in model.schema.names]
     return [model.mass({}), model.mass({first: frozenset({0})}), ones]
@@ -61,5 +63,6 @@ def _drawn(model: TableModel) -> list[Any]:
 
 
 def _predicted(model: Predictor) -> Any:
+    """Return the predictions of a model that predicts, of random rows, by a fixed seed."""
     rng = np.random.default_rng(1)
     return model.seeded(1).predict({name: rng.integers(model.schema.size(name), size=ROWS) for name in model.inputs})

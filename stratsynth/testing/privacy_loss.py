@@ -35,13 +35,13 @@ def _reads_of_all_rows(asked: Asked) -> Wanted:
 def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
     """Return the cost, a Fraction, of telling answers `here` and `there` to `asked` apart by a noisy `answer`.
 
-    It is sound if that is at most what was charged.
+    The tables are `neighbours`. It is sound if that is at most what was charged.
     """
     return asked.question.cost(Setting(asked.schema, neighbours), here, there, answer)
 
 
 def standard_noise(asked: Asked, exact: Exact, neighbours: Neighbours, answer: Answer) -> list[NDArray[np.float64]]:
-    """Return (`answer` - `exact`) to a question `asked`, divided by its declared scale: an array a table or sum."""
+    """Return a list of arrays, one a table or sum of `asked`: (`answer` - `exact`) over its scale for `neighbours`."""
     return asked.question.standard_noise(Setting(asked.schema, neighbours), exact, answer)
 
 

@@ -260,6 +260,7 @@ def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] 
 
 
 def _what(asked: Sequence[Asked]) -> str:
+    """Return a digest of the questions `asked`, with their paths and schemas."""
     return digest([(a.path, a.schema.sha256, a.question) for a in asked])
 
 

@@ -40,7 +40,7 @@ class World:
     """Public rows that fits start from; None without a prior."""
 
     def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
-        """Return a frame of random rows of texts of a `kind`: `empty`, `one`, `constant`, `lopsided`, `many`, `any`."""
+        """Return a frame of random texts by `rng`: `kind` `empty`, `one`, `constant`, `lopsided`, `many` or `any`."""
         number = {"empty": 0, "one": 1, "many": MANY_ROWS}.get(kind, int(rng.integers(0, MOST_ROWS)))
         columns = {}
         for name in self.schema.names:
@@ -72,14 +72,14 @@ class World:
         return pd.concat([table.astype(object), self._row(rng)], ignore_index=True)
 
     def _row(self, rng: Generator) -> pd.DataFrame:
-        """Return a frame of one random row, each value as likely as any other."""
+        """Return a frame of one random row, by `rng`: each value as likely as any other of the world's schema."""
         row = pd.DataFrame({c: [_pick(rng, _values(self.schema, c))] for c in self.schema.names})
         if (weight := self.schema.row_weight.column) is not None:
             row[weight] = [_pick(rng, _weights(self.schema))]
         return row.astype(object)
 
     def stranger(self, table: pd.DataFrame, rng: Generator, kind: str) -> pd.DataFrame:
-        """Return a random table of this `kind`; for `attribute`, `table` with all protected values drawn again."""
+        """Return a random frame of a `kind`, by `rng`; for `attribute`, `table` with protected values drawn again."""
         if self.neighbours == Neighbours.ATTRIBUTE:
             return self._changed(table, rng, range(len(table)))
         return self.table(rng, kind)
@@ -126,6 +126,7 @@ def worlds() -> Iterator[World]:
 
 
 def _world(schema: Schema, by: tuple[str, ...]) -> World:
+    """Return a world of a schema with strata by the columns `by`, of made-up, uneven public shares."""
     strata = crossing(schema, by)
     odds = 0.4 ** np.arange(len(strata))
     shares = pd.DataFrame([{**s.to_dict(), "share": w} for s, w in zip(strata, odds / odds.sum(), strict=True)])

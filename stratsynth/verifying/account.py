@@ -24,10 +24,9 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Compare what a certificate says of its account with its charges, `stated`, and with the ledger file.
+    """Compare a certificate's account with its charges, `stated`, and the file `ledger`, None for no ledger.
 
-    The outcome, findings or checks passed, is added to `notes`. `record` is the certificate's content; None for no
-    ledger.
+    Findings or checks passed are added to `notes`. `record` is the certificate's content.
     """
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
@@ -52,6 +51,7 @@ def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated
 
 
 def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
+    """Compare the file `ledger` with a certificate, `record`, and its `stated` charges; add the outcome to `notes`."""
     try:
         lines = Chain(ledger).read()
         if lines:
@@ -97,9 +97,9 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
-    """Add a finding to `notes` if a certificate's sections, fixed beforehand, are not those in the ledger's `lines`.
+    """Add a finding to `notes` if a certificate's fixed sections (`record`) are not those in its reservations, `lines`.
 
-    Else a check passed. `record` is the certificate's content, `lines` are reservations that may be its own.
+    Else a check passed, or, for an older ledger, a statement not checked.
     """
     reserved = {line.get("sections") for line in lines}
     if None in reserved:
@@ -119,7 +119,7 @@ def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, not
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """Return the sum, over the charges of `run` in a ledger's lines, of total variation of drawn from priced noise."""
+    """Return the sum, over charges of the fit `run` in a ledger's `lines`, of total variation of the drawn noise."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
@@ -142,7 +142,7 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Return those reservations, lines of a ledger, that may be the release's own: some of `made`, which are all.
+    """Return a list of those reservations, lines of a ledger, that may be the release's own: some of all, `made`.
 
     Candidates are their numbers `same`; `lines` is the whole ledger. A certificate states how many reservations there
     were when its fit made one, `releases`, so it is the last of these; or an earlier one, if an interrupted fit was

@@ -135,4 +135,5 @@ def _equal_figures(one: Comparison, other: Comparison) -> bool:
 
 
 def _near(one: float, other: float) -> bool:
+    """True if the numbers `one` and `other` are equal up to TOLERANCE, relative or absolute."""
     return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

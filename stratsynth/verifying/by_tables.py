@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def check_by_tables(certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if no charge `stated` pays for the tables that a certificate lists; else a check passed.
+    """Add to `notes` a finding if no charge `stated` pays for the certificate's tables by strata, else a check passed.
 
-    Or if they cost more than their part of the amount.
+    A finding too if they cost more than their part of the amount; nothing if it lists none.
     """
     listed, rows = certificate.by_tables, stated.budget.rows ** POWER[Currency.ZCDP]
     if listed is None:

@@ -86,6 +86,7 @@ def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes: Notes) -> None:
+    """Compare the files `present` in a release folder with the hashes `listed` by name; add the outcome to `notes`."""
     before = len(notes.findings)
     notes.findings += [f"{name} is missing." for name in listed if name not in present]
     for name in present:
@@ -100,7 +101,7 @@ def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes:
 
 
 def _is(path: Path, wanted: str) -> bool:
-    """True if the path is a file with the SHA-256 `wanted`, and no link: a copy of the folder would lack its target."""
+    """True if `path` is a file with the SHA-256 `wanted`, and no link, whose target a copy of the folder would lack."""
     try:
         return not path.is_symlink() and sha256(path) == wanted
     except (OSError, ReleaseError):
@@ -108,6 +109,7 @@ def _is(path: Path, wanted: str) -> bool:
 
 
 def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
+    """Compare the folder's schema with its certificate and the `stated` charges; add the outcome to `notes`."""
     try:
         schema = Schema.from_toml(folder / "model" / "schema.toml")
     except UsageError as error:
@@ -149,7 +151,10 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if a row's largest weight, by which sensitivities are scaled, is not the schema's."""
+    """Add a finding to `notes` if a row's largest weight, `stated` in the certificate, is not the schema's.
+
+    Or if the columns of weights differ; else a check passed where rows have weights.
+    """
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(

@@ -50,6 +50,7 @@ def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> N
 
 
 def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
+    """Add a finding to `notes` if a certificate's formula is not that of the currency `stated`; if none, note that."""
     named = certificate.conversion
     if not named:
         notes.unchecked.append(
@@ -63,7 +64,10 @@ def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _epsilon(stated: Stated, notes: Notes) -> None:
-    """Add to `notes` epsilon recomputed from the reserved amount, or that it is above the stated one."""
+    """Add to `notes` a check passed, epsilon of the reserved amount `stated`, or a finding if it is above that stated.
+
+    A finding too for wrong steps on samples or claims.
+    """
     budget, allot, spent = stated.budget, stated.allot, float(stated.spending.spent())
     source = CONVERSIONS[allot.currency]["source"]
     wrong = _steps(stated) if allot.currency == Currency.SAMPLED else _claims(stated)
@@ -88,7 +92,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 
 
 def _reserved(stated: Stated) -> float:
-    """Return the epsilon, a number, that the reserved amount, `stated`, converts to at the stated delta."""
+    """Return the epsilon, a number, of the reserved amount in `stated`, at its delta without the samplers' share."""
     allot = stated.allot
     if allot.currency == Currency.ZCDP:
         return epsilon_of(allot.amount, stated.slack)
@@ -207,6 +211,7 @@ def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
 
 
 def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple[str, float]]:
+    """Yield (label, epsilon spent) of each stratum of a certificate with charges, `stated`, everybody's included."""
     charges = stated.spending.charges
     for stratum in dict.fromkeys(charge.path[0] for charge in charges if charge.path):
         way = [charge for charge in charges if not charge.path or charge.path[0] == stratum]

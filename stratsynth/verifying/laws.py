@@ -94,7 +94,7 @@ def _equal(one: object, other: object) -> bool:
 
 
 def _equal_measured(held: Inside, found: Inside) -> bool:
-    """True if laws `held` and `found` have equal densities and weights of multiples, but for rounding."""
+    """True if `held` and `found`, each an `Inside`, have equal densities and weights of multiples, but for rounding."""
     pairs = ((held.density, found.density), (held.heaps, found.heaps))
     return all(a is b if a is None or b is None else np.allclose(a, b, rtol=1e-4, atol=1e-9) for a, b in pairs)
 

@@ -34,7 +34,7 @@ _SILENT = "it does not state its noise"
 
 
 def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Add a finding to `notes` for each charge `stated` that does not pay for its noise; else checks passed.
+    """Add a finding to `notes` for each charge `stated` in a certificate that does not pay for its noise, else a check.
 
     Likewise if the folder's measurements hold what was not charged.
     """
@@ -63,7 +63,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
-    """Return words on a charge's wrong price or sensitivity, by budget and weight as `stated`; "" if none is wrong.
+    """Return words on a charge's wrong price or sensitivity, by budget and row weight in `stated`; "" if it is right.
 
     "" for an unknown kind.
     """
@@ -96,6 +96,7 @@ def _at_least(charge: Charge, added: float, times: float) -> bool:
 
 
 def _gaussian(charge: Charge, moved: float) -> str:
+    """Return words if a charge is below (`moved` / sigma)^2 / 2, the zCDP of its noise, or names no sigma; else ""."""
     sigma: Any = charge.details.get("sigma")
     return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
 
@@ -116,11 +117,13 @@ def _usable(charge: Charge, moved: float, weight: int) -> str:
 
 
 def _laplace(charge: Charge, moved: float) -> str:
+    """Return words if a charge is below `moved` / scale, the epsilon of its noise, or names no scale; else ""."""
     scale: Any = charge.details.get("scale")
     return _below(charge, moved / scale) if _positive(scale) else _SILENT
 
 
 def _choice(charge: Charge) -> str:
+    """Return words if a choice's charge in zCDP is below epsilon^2 / 8, or names no epsilon; else "", also if pure."""
     if charge.currency == Currency.PURE:
         return ""  # its epsilon is its price
     epsilon: Any = charge.details.get("epsilon")
@@ -128,6 +131,7 @@ def _choice(charge: Charge) -> str:
 
 
 def _below(charge: Charge, cost: float) -> str:
+    """Return words if the amount of a charge is below `cost`, in its currency; "" if it is not."""
     paid = charge.amount >= cost * (1 - TOLERANCE)
     return "" if paid else f"{charge.currency.unit} {charge.amount:.6g} was charged, and its noise costs {cost:.6g}"
 
@@ -161,6 +165,10 @@ def _measurements(
 
 
 def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: bool) -> None:
+    """Add to `notes` the outcome for tables `held` and `paid`, counted by (stratum, noise), which must be equal.
+
+    Unless `strict`, more may have been released by unknown questions.
+    """
     if held == paid:
         if not held:
             return

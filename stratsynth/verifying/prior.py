@@ -23,7 +23,7 @@ from stratsynth.verifying.verdict import Notes
 def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) -> None:
     """Add a finding to `notes` unless a certificate's `record` names its prior as unprotected; else a check passed.
 
-    Paths `given` are compared with the hashes of the prior.
+    The paths `given`, a file or folder each, are compared with the hashes of the prior.
     """
     section = record.get("prior")
     if section is None:
@@ -42,9 +42,9 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 
 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
-    """Add a finding to `notes` if `path`, a file or release folder, is not what a prior was read from; else a check.
+    """Add a finding to `notes` if `path`, a file or release folder, is not that of a prior's `section`, else a check.
 
-    `section` is the certificate's on the prior, with its hashes.
+    The section is the certificate's, with hashes of the file or folder.
     """
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()

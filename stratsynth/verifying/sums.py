@@ -46,14 +46,14 @@ class ListedSum:
     described: Described
 
     def noise(self, stated: Stated) -> float:
-        """Return the standard deviation of the noise that the price pays for, in the currency `stated`."""
+        """Return the standard deviation of the noise that this sum's price pays for, in the currency of `stated`."""
         reach = self.moved * (1.0 if stated.budget.neighbours.priced == PRICED[0] else self.exchange)
         if stated.allot.currency == Currency.ZCDP:
             return reach / math.sqrt(2 * self.price)
         return math.sqrt(2) * reach / self.price
 
     def pays(self, charge: Charge, stated: Stated) -> bool:
-        """True if a charge has the sensitivities, price and noise of this sum, for a unit of the rows `stated`."""
+        """True if `charge` has sensitivities, price and noise of this sum, for a unit of as many rows as `stated`."""
         rows = stated.budget.rows
         moved = [rows * self.moved, rows * self.moved * self.exchange]
         wanted = [*moved, self.price * rows ** POWER[stated.allot.currency], self.noise(stated)]
@@ -62,9 +62,9 @@ class ListedSum:
 
 
 def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
-    """Add a finding to `notes` for bounds, prices and noise of the sums that a certificate lists if they are wrong.
+    """Add findings to `notes` where bounds, prices or noise of a certificate's sums are wrong; else a check passed.
 
-    They are recomputed from charges, `stated`, and compared with the measurements in the folder; else a check passed.
+    They are recomputed from charges, `stated`, and compared with the measurements and the schema in the folder.
     """
     clipped, inside = certificate.sums, certificate.bin_sums
     if clipped is None and inside is None:
@@ -135,9 +135,9 @@ def _share(section: SumsStated, schema: Schema, stated: Stated) -> list[str]:
 
 
 def _counted(certificate: Certificate, section: SumsStated, stated: Stated) -> list[str]:
-    """Return a list of one sentence if strata's tables of columns with sums were charged otherwise; else [].
+    """Return a list of one sentence if a certificate's strata were charged otherwise for tables of columns with sums.
 
-    Each stratum that `section` lists has them for its part of the price, of the charges `stated`.
+    Else []. Each stratum that `section` lists has them for its part of the price, of the charges `stated`.
     """
     paid: dict[str, list[tuple[float, int]]] = {}
     for charge in stated.spending.charges:
@@ -169,7 +169,7 @@ def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated)
 
 
 def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, own: Mapping[str, int]) -> list[str]:
-    """Return a list of sentences on groups whose charged sums, `stated`, are not those of the list `listed`.
+    """Return a list of sentences on groups of a certificate whose charged sums, `stated`, are not those `listed`.
 
     `own` has the number of further sums of the mechanism's, by group.
     """
@@ -259,16 +259,18 @@ def _described(said: Any) -> Described:
 
 
 def _row(stated: Stated) -> float:
-    """Return the reserved amount, `stated`, that one row has, the first question's part included."""
+    """Return the reserved amount, in its currency, that one row has by `stated`, with the first question's part."""
     return float(stated.allot.amount / stated.budget.rows ** POWER[stated.allot.currency])
 
 
 def _price(section: SumsStated | BinSumStated) -> float:
+    """Return the price of one row in `section`, rho or epsilon, a number; 0 if it states none."""
     price: float = section.rho or section.epsilon or 0.0
     return price
 
 
 def _noise(charge: Charge) -> float:
+    """Return the standard deviation of the noise of a `charge` for a sum, Gaussian or Laplace."""
     details: Any = charge.details
     return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 

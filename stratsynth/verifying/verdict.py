@@ -49,7 +49,7 @@ class Verdict:
         return {"ok": self.ok, **{name: list(sentences) for name, sentences in parts.items()}}
 
     def to_text(self) -> str:
-        """Return the verdict as text for a terminal, the outcome first."""
+        """Return this verdict as text for a terminal, the outcome first."""
         parts = {"": self.findings, "Checked:": self.checked, "Not checked, and to be believed:": self.unchecked}
         sections = [Section("", head, text=[f"- {line}" for line in lines]) for head, lines in parts.items() if lines]
         return render(Page("What was looked at holds." if self.ok else "DOES NOT HOLD:", sections=sections))

@@ -29,7 +29,7 @@ def verify(
     ledger: str | os.PathLike[str] | None = None,
     prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Verdict:
-    """Return the verdict on a release: its guarantee recomputed from its charges, its files compared with its list.
+    """Return the `Verdict` on a release: guarantee recomputed from its charges, files compared with its list.
 
     Nothing is written, and no private row is read.
 
@@ -82,7 +82,7 @@ def verify(
 
 
 def _guarded(notes: Notes, check: Callable[[], object]) -> None:
-    """Run a check; if it raises as on a damaged certificate, add a finding to `notes` instead."""
+    """Call `check`, without arguments; if it raises as on a damaged certificate, add a finding to `notes` instead."""
     try:
         check()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -33,26 +33,26 @@ class WeightCap:
 
     @classmethod
     def of(cls, weights: NDArray[np.float64]) -> WeightCap:
-        """Return the facts (people, records, cap) of an array of row weights, finite, at least 0, and not all 0."""
+        """Return the `WeightCap` of `weights`, an array by row of finite numbers, at least 0 and not all 0."""
         chosen = least_cap(weights)
         lost = float((weights - chosen).clip(min=0).sum() / weights.sum())
         return cls(weights.size, int(np.rint(weights).sum()), int(weights.max()), chosen, lost)
 
     @property
     def mean(self) -> float:
-        """People over records."""
+        """Mean weight of a record: people over records."""
         return self.people / self.records
 
     def up_to(self, most: int) -> float:
-        """Return the mean weight, a number of six digits, and at most the largest weight `most` of a schema."""
+        """Return the mean weight, a number of six digits, or `most`, a schema's largest weight, if that is less."""
         return min(float(f"{self.mean:.6g}"), float(most))
 
     def line(self, column: str) -> str:
-        """Return the text of a schema file's line by which rows count by the weights in this column."""
+        """Return text, a schema file's line `weight = {...}`, by which rows count by the weights in `column`."""
         return f'weight = {{ column = "{column}", max = {self.chosen}, mean = {self.up_to(self.chosen):g} }}'
 
     def words(self, name: str) -> str:
-        """Return sentences on where the largest weight and the mean come from: a file called `name`."""
+        """Return sentences, one text, on how largest weight and mean came from the file called `name`."""
         return (
             f"Weights count up to {self.chosen:,}: {100 * self.lost:.2g} % of the {self.people:,} people of {name} are "
             f"beyond it, and its largest weight is {self.largest:,}. They are {self.records:,} records there: mean "
@@ -76,7 +76,7 @@ def least_cap(weights: NDArray[np.float64]) -> int:
 
 
 def weight_cap(data: Any, column: str) -> WeightCap:
-    """Return the facts of the weights in a column of public rows: a path, a frame, an Arrow table or a source.
+    """Return the `WeightCap` of the weights in `column` of public rows `data`: a path, a frame, Arrow table or source.
 
     Raises:
         UsageError: A file that has an account; a WeightsError for weights that are missing or no numbers.

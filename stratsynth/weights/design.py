@@ -32,7 +32,7 @@ BY_ERRORS = "standard errors, at most"
 
 
 def standard_errors(replicates: Floats, figures: ArrayLike) -> Floats:
-    """Return an array of the standard errors of `figures`, by `replicates`, an array (figures, replicates).
+    """Return an array of the standard errors of `figures`, an array, by `replicates` (figures, replicates).
 
     It has each figure by each replicate weight.
     """

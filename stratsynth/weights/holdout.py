@@ -44,7 +44,7 @@ class Sample(Basis, Digested):
 
     @classmethod
     def read(cls, data: Any) -> Sample:
-        """Return the sample of the file, frame or Arrow table `data`, with the hash of its content."""
+        """Return the `Sample` of the rows `data`, a file, frame or Arrow table, with the hash of its content."""
         from stratsynth.data.fingerprint import fingerprint
         from stratsynth.data.sources import open_source
 
@@ -52,11 +52,11 @@ class Sample(Basis, Digested):
         return cls(source, fingerprint(source, b"holdout"))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the tuple of those names in `by` that are columns of the sample, in the order of `by`."""
+        """Return a tuple of those names in `by` that are columns of this sample, in the order of `by`."""
         return tuple(column for column in by if column in self.source.columns())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return smoothed shares of the strata, (n_s + 1/2) / (n + S/2), from the sample's rows n_s in each of S.
+        """Return the `Resolved` smoothed shares of `strata`, (n_s + 1/2) / (n + S/2), n_s of n rows in each of S.
 
         Rows outside the schema's levels do not count. With the schema's column of weights, rows count by it, scaled to
         the effective number of people.
@@ -113,7 +113,7 @@ class Holdout(ShareSource):
     }
 
     def of(self, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Return weights from the rows of `sample`, confidential if None is said and there is no citation.
+        """Return `Weights` from the rows `sample`; `confidential` None is True without a citation, and False with one.
 
         WeightsError for a public one without a citation.
         """
@@ -138,14 +138,14 @@ class Holdout(ShareSource):
         return self.of(place.folder / section["path"], citation=section.get("citation", ""), confidential=confidential)
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """Return (rank, name) of these weights: 2 for a confidential sample, else lower.
+        """Return (rank, name) of `weights`: (2, "confidential holdout") if unprotected, else (1, "holdout").
 
         0 is public, 3 confidential counts.
         """
         return (2, f"confidential {self.name}") if weights.unprotected else (self.rank, self.name)
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Return a dict for the certificate: {"confidential": True} if the sample's people are unprotected.
+        """Return a dict for the certificate: {"confidential": True} if the weights list people as unprotected.
 
         Otherwise the value is False.
         """

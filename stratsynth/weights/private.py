@@ -32,7 +32,7 @@ class PlannedShares(Basis):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Files, frames and tables that the prior was read from; empty without a prior."""
+        """Tuple of files, frames and tables that the prior was read from; empty without a prior."""
         return () if self.prior is None else self.prior.given.origins
 
     @property
@@ -55,14 +55,14 @@ class PlannedShares(Basis):
         return tuple(by)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares of the strata to plan with: those of the public prior, else equal ones."""
+        """Return the `Resolved` shares of `strata` to plan with: of the public prior, by the schema, else equal."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
         return even(strata, schema)
 
 
 def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
-    """Return (shares of the strata, noisy total), by the noisy `table` of their columns; 0.0 for a total not above 0.
+    """Return (`Resolved` shares of `strata`, noisy total), by the noisy `table` of their columns; total at least 0.0.
 
     Strata that the schema's rules forbid have share and noise 0, and are not in the total. `noise` is the standard
     deviation of a stratum's count before the projection to nonnegative counts, divided by the total; without a positive

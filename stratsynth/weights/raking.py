@@ -41,7 +41,7 @@ class Margins(Basis):
 
     @property
     def origins(self) -> tuple[Any, ...]:
-        """Files, frames and tables that the margins and the start were read from."""
+        """Tuple of files, frames and tables that the margins and the start were read from."""
         return tuple(origin for weights in self.parts for origin in weights.given.origins)
 
     @property
@@ -56,12 +56,12 @@ class Margins(Basis):
         return BY_REPLICATES if found == {BY_REPLICATES} else ""
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the tuple of those names in `by` that are columns of some margin, in the order of `by`."""
+        """Return a tuple of those names in `by` that are columns of some margin here, in the order of `by`."""
         have = {column for margin in self.margins for column in margin.given.columns(by)}
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the raked share of each of `strata`, a full crossing; the schema says what its rules forbid.
+        """Return the `Resolved` raked shares of `strata`, a full crossing; the schema says what its rules forbid.
 
         WeightsError if a column is in no margin, or margins contradict.
         """
@@ -89,12 +89,12 @@ class _Side:
 
     @property
     def shares(self) -> Mapping[Stratum, float]:
-        """Share by stratum of the margin's columns."""
+        """Mapping from stratum of the margin's columns to share."""
         return self.resolved.shares
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that the margin's groups are of."""
+        """Tuple of the columns that the margin's groups are of."""
         return next(iter(self.shares)).columns
 
     @property
@@ -105,7 +105,7 @@ class _Side:
         return np.array(list(self.shares.values()))
 
     def places(self, strata: Sequence[Stratum]) -> NDArray[np.intp]:
-        """Return an integer array: for each of `strata`, the index of the margin's group that it belongs to."""
+        """Return an integer array: for each of `strata`, the index of this margin's group that it lies in."""
         import numpy as np
 
         number = {group: i for i, group in enumerate(self.shares)}
@@ -113,6 +113,7 @@ class _Side:
 
 
 def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> _Side:
+    """Return the `_Side` of `margin`, for its columns in `strata`, by the schema; WeightsError if it has none."""
     columns = margin.given.columns(strata[0].columns)
     if not columns:
         raise WeightsError("weights: a margin has none of the strata's columns.")
@@ -120,7 +121,7 @@ def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> 
 
 
 def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
-    """Return the stratum that `stratum` lies in and that has only these columns, with the same levels and names."""
+    """Return the stratum of only `columns` that `stratum` lies in, with the same levels and names."""
     names = dict(zip(stratum.columns, stratum.names, strict=True))
     return Stratum(tuple((c, stratum.levels[c]) for c in columns), tuple(names[c] for c in columns))
 
@@ -204,7 +205,7 @@ def _replicates(parts: Sequence[Resolved], places: Sequence[NDArray[np.intp]]) -
 
 
 def _positive(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return shares by a replicate weight without parts below 0, which raking cannot keep, adding up to 1."""
+    """Return `shares` by a replicate weight, parts below 0 made 0, which raking cannot keep; sum 1."""
     import numpy as np
 
     kept = np.maximum(shares, 0.0)

@@ -26,7 +26,9 @@ _ANY = Numeric(lower=-99_999, upper=99_999, bins=1)
 
 
 def replicate_weights(source: Source, weight: str) -> Iterator[NDArray[np.float64]] | None:
-    """Return an iterator over 80 arrays, the replicates of the column `weight` in a public source; None without all.
+    """Return an iterator over 80 arrays by row, the replicates of the weights in column `weight` of a public source.
+
+    None where it lacks one, or the weight is not one of `REPLICATED`.
 
     Raises:
         WeightsError: Some record has no number there, or a replicate's weights do not add up to more than 0.
@@ -39,6 +41,7 @@ def replicate_weights(source: Source, weight: str) -> Iterator[NDArray[np.float6
 
 
 def _read(source: Source, names: list[str]) -> Iterator[NDArray[np.float64]]:
+    """Yield an array of weights by row for each of the columns `names` of a source; WeightsError for unusable ones."""
     table = source.read(names)
     for name in names:
         weights, _ = floats(_ANY, table.column(name))

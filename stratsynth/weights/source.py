@@ -59,7 +59,7 @@ class Resolved:
 
     @property
     def design(self) -> DesignError | None:
-        """Design error of the shares by replicate weights or, where there are none, standard errors; None if unknown.
+        """`DesignError` of the shares by replicate weights or, where there are none, standard errors; None if unknown.
 
         Replicate weights are not asked of private rows. Raked shares are raked anew by each replicate of their sources.
         """
@@ -86,7 +86,7 @@ class Resolved:
 
     @property
     def covariance(self) -> NDArray[np.float64] | None:
-        """Covariance of the shares' errors, in the order of the strata; None where they are exact or taken for exact.
+        """Array (strata, strata), the covariance of the shares' errors; None where they are exact or taken for exact.
 
         Public figures are taken for exact, and so are raked ones: the design error that some state is `design`.
         """
@@ -133,7 +133,7 @@ class Resolved:
         )
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
-        """Return the shares of merged groups: `groups` maps each to its strata, whose shares and bounds are summed."""
+        """Return a copy by merged groups: `groups` maps each to its strata, whose shares, bounds and errors add up."""
         shares = {group: math.fsum(self.shares[s] for s in members) for group, members in groups.items()}
         noise, errors = self.noise, self.errors
         if noise is not None:
@@ -156,7 +156,7 @@ class Resolved:
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-    """Return equal shares of all strata in which the rules of the schema, if any, allow a row; 0 for the others."""
+    """Return `Resolved`, equal shares of all strata in which the schema's rules allow a row; 0 for the others."""
     whole = Resolved(dict.fromkeys(strata, 1 / len(strata)))
     return whole if schema is None else replace(whole.without(impossible(schema, strata)), removed=0.0)
 
@@ -167,15 +167,15 @@ class Basis(ABC):
     @property
     @abstractmethod
     def origins(self) -> tuple[Any, ...]:
-        """Files, frames and tables that it was read from: none may be the private table."""
+        """Tuple of files, frames and tables that these were read from: none may be the private table."""
 
     @abstractmethod
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the tuple of those names in `by` that are columns of the figures, in the order of `by`."""
+        """Return a tuple of those names in `by` that are columns of these figures, in the order of `by`."""
 
     @abstractmethod
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the shares of `strata`, a full crossing, with sum 1 and perhaps errors; some kinds need the schema."""
+        """Return the `Resolved` shares, sum 1, of `strata`, a full crossing; some kinds need the schema, else None."""
 
     @property
     def parts(self) -> tuple[Weights, ...]:
@@ -239,7 +239,7 @@ class ShareSource(ABC):
 
     @abstractmethod
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return the weights that a recipe's `section`, a mapping with checked keys, describes.
+        """Return the `Weights` that a recipe's `section`, a mapping with checked keys, describes.
 
         `place` has its folder.
         """

@@ -31,10 +31,7 @@ SOURCES = tuple(_BY_NAME)
 
 
 def source_of(name: object) -> ShareSource | None:
-    """Return the source that recipes call by this name, an object.
-
-    None if there is none, as for a value that is no text.
-    """
+    """Return the `ShareSource` that recipes call `name`; None if there is none, as for a value that is no text."""
     return next((source for source in SHARE_SOURCES if source.name == name), None)
 
 
@@ -53,7 +50,7 @@ class Weights:
 
     @staticmethod
     def public(shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
-        """Return weights from published figures.
+        """Return `Weights` from published figures.
 
         Args:
             shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
@@ -71,7 +68,7 @@ class Weights:
 
     @staticmethod
     def holdout(sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """Return weights from a sample of other people, smoothed so that no share is 0. Disjoint is not public.
+        """Return `Weights` from a sample of other people, smoothed so that no share is 0. Disjoint is not public.
 
         Args:
             sample: A file, a frame or an Arrow table with the strata's columns.
@@ -86,7 +83,7 @@ class Weights:
 
     @staticmethod
     def private(*, share: float, prior: Weights | None = None) -> Weights:
-        """Return weights from noisy counts of the confidential rows, asked of all records before the split.
+        """Return `Weights` from noisy counts of the confidential rows, asked of all records before the split.
 
         Args:
             share: The part of the budget that they cost, above 0 and below 1.
@@ -99,7 +96,7 @@ class Weights:
 
     @staticmethod
     def raked(*margins: Weights, start: Weights | None = None) -> Weights:
-        """Return weights that fit several margins, by raking; as public as the least public of them.
+        """Return `Weights` that fit several margins, by raking; as public as the least public of them.
 
         Args:
             margins: Public, holdout or invariant weights, each of some of the strata's columns.
@@ -113,7 +110,7 @@ class Weights:
 
     @staticmethod
     def invariant(counts: Tabular, *, citation: str = COUNTS) -> Weights:
-        """Return weights from exact confidential counts, disclosed on purpose: certificates list them as unprotected.
+        """Return `Weights` from exact confidential counts, disclosed on purpose: certificates list them as unprotected.
 
         Args:
             counts: A CSV file or a frame with the strata's columns and `count` or `share`.
@@ -123,7 +120,7 @@ class Weights:
 
     @property
     def kind(self) -> ShareSource:
-        """Object of the source, with what other code needs of it, such as `PublicShares()`."""
+        """`ShareSource` of these weights, with what other code needs of it, such as `PublicShares()`."""
         return _BY_NAME[self.source]
 
     @property
@@ -147,9 +144,9 @@ class Weights:
         return not self.asked and any(w.kind.of_rows for w in self._figures())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None = None) -> Resolved:
-        """Return the share of each stratum of a full crossing; for private weights, the shares to plan with.
+        """Return the `Resolved` shares of `strata`, a full crossing; for private weights, the shares to plan with.
 
-        Strata that the schema's rules forbid have the share 0.
+        Strata that the schema's rules forbid, if it is given, have the share 0.
         """
         found = replace(self.given.resolve(strata, schema), cited=self.citation)
         if schema is not None:
@@ -157,11 +154,11 @@ class Weights:
         return replace(found, of_rows=True) if self.of_rows else found
 
     def describe(self) -> dict[str, Any]:
-        """Return the certificate's dict on the weights; only public tables have a hash, as others' confirm guesses."""
+        """Return a dict for the certificate on these weights: `source`, `citation` and the source's own entries."""
         return {"source": self.source, "citation": self.citation, **self.kind.stated(self)}
 
     def _figures(self) -> tuple[Weights, ...]:
-        """Return the weights that these are made of, down to those made of no others; itself if it is one."""
+        """Return a tuple of the weights that these are made of, down to those made of no others; themselves if none."""
         return tuple(one for part in self.given.parts for one in part._figures()) or (self,)  # noqa: SLF001
 
 
@@ -175,9 +172,9 @@ class Place:
     """Name of the section in messages."""
 
     def nested(self, section: object, key: str, unraked: str | None = None) -> Weights:
-        """Return the weights that the value under `key` of this section, a mapping in it, describes.
+        """Return the `Weights` that `section`, a mapping under `key` of this place's section, describes.
 
-        `unraked` is a refusal of sources that cannot be raked, None to take them.
+        RecipeError for no mapping; WeightsError of the text `unraked`, if not None, for sources that cannot be raked.
         """
         inside = Place(self.folder, f"{self.where} {key}")
         if not isinstance(section, Mapping):
@@ -188,9 +185,9 @@ class Place:
         return inside.read(section, PublicShares.name)
 
     def read(self, section: Mapping[str, Any], default: str | None = None) -> Weights:
-        """Return the weights that a recipe's `section`, a mapping, describes; refuse one that describes none.
+        """Return the `Weights` that a recipe's `section`, a mapping, describes; `default` is the usual source.
 
-        `default` is the source's name if it names none.
+        RecipeError for unknown sources or keys, and for missing keys.
         """
         name = section.get("source", default)
         source = source_of(name)
@@ -209,5 +206,5 @@ class Place:
 
 
 def read_weights(section: Mapping[str, Any], folder: Path) -> Weights:
-    """Return the weights that a recipe's section [weights] describes; paths in it are relative to `folder`."""
+    """Return the `Weights` of `section`, a recipe's [weights]; paths are relative to `folder`; RecipeError if wrong."""
     return Place(folder, "[weights]").read(section)

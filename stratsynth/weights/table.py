@@ -81,9 +81,9 @@ class ShareTable(Basis):
 
     @classmethod
     def read(cls, table: Tabular, counted_in: int | None = None) -> ShareTable:
-        """Return the table of a CSV file or frame: columns of groups, with shares, counts or bounds of them.
+        """Return the `ShareTable` of a CSV file or frame `table`: columns of groups, with shares, counts or bounds.
 
-        `counted_in` is the number of records they were counted in, None if unknown. Refuse tables with other figures.
+        `counted_in` is the number of records they were counted in, None if unknown. WeightsError for other figures.
         """
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
@@ -91,7 +91,7 @@ class ShareTable(Basis):
         return cls(rows, counted="count" in lines[0], origins=(table,), records=counted_in)
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Return the tuple of those names in `by` that are columns of the table's first line.
+        """Return a tuple of those names in `by` that are columns of this table's first line.
 
         `resolve` checks the others.
         """
@@ -99,9 +99,9 @@ class ShareTable(Basis):
         return tuple(column for column in by if column in have)
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Return the share of each of `strata`, a full crossing, sum 1.
+        """Return the `Resolved` shares of `strata`, a full crossing, sum 1; the schema is not needed.
 
-        Refuse tables that miss one, name an unknown one, or do not sum to 1.
+        WeightsError if the table misses one, names an unknown one, or its shares do not sum to 1.
         """
         found = match(((row.items, row) for row in self.rows), strata, "weights", "share")
         sums = {s: math.fsum(row.value or 0.0 for row in rows) for s, rows in found.items()}
@@ -141,8 +141,8 @@ def match(
 ) -> dict[Stratum, list[Any]]:
     """Return a mapping from each of `strata` to the list of figures in its lines.
 
-    `lines` are pairs of a group, (column, level) pairs, and a figure called `figure` in refusals, which open with
-    `what`. Refuse unknown groups, a cell in two lines, and if `whole` a stratum without a line.
+    `lines` are pairs of a group, (column, level) pairs, and a figure called `figure` in messages, which open with
+    `what`. WeightsError for unknown groups, a cell in two lines, and if `whole` a stratum without a line.
     """
     columns = strata[0].columns
     taken = [column for column in columns if (is_figure(column) if figure == "share" else column == figure)]
@@ -191,12 +191,12 @@ def called(items: Sequence[tuple[str, str]]) -> str:
 
 
 def is_figure(column: str) -> bool:
-    """True if a table's column of this name holds figures, and no levels of groups."""
+    """True if `column`, the name of a table's column, is one of figures, and not of levels of groups."""
     return column in FIGURES or is_replicate(column)
 
 
 def is_replicate(column: str) -> bool:
-    """True if a table's column of this name holds figures by one replicate weight."""
+    """True if `column`, the name of a table's column, is one of figures by one replicate weight."""
     return any(column in names for names in REPLICATE.values())
 
 
@@ -212,7 +212,10 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Return a mapping from stratum to share, sum 1, each at one fraction of the way from `lows` to `highs`."""
+    """Return a mapping from stratum to share, sum 1, all at one fraction of the way from `lows` to `highs`.
+
+    WeightsError if these do not allow a sum of 1.
+    """
     low, high = math.fsum(lows.values()), math.fsum(highs.values())
     if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
         raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")
@@ -229,7 +232,7 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
 def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
     """Return an array (groups, replicates) of shares by each replicate weight, whose columns add up to 1.
 
-    `groups` has the rows of the table, one or more, of each group.
+    `groups` has the rows of the table, one or more, of each group. WeightsError for sums not above 0.
     """
     import numpy as np
 
@@ -242,9 +245,9 @@ def _replicates(groups: Iterable[Sequence[Row]]) -> NDArray[np.float64]:
 
 
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the tuple of names of the figures in `record`, a table's first line: `share` or `count`, or bounds.
+    """Return a tuple of the names of figures in `record`, a table's first line: `share` or `count`, or bounds.
 
-    Bounds, `low` and `high`, may be beside them.
+    Bounds, `low` and `high`, may be beside them. WeightsError for other combinations.
     """
     have = tuple(name for name in FIGURES if name in record and name != ERROR)
     if ERROR in record and not {"share", "count"}.intersection(have):
@@ -267,6 +270,10 @@ def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
+    """Return the `Row` of `record`, a table's line by column; WeightsError, with the number `line`, for bad figures.
+
+    The names of these are `figures`.
+    """
     number = {name: figure_of(record[name], line, f"weights: the {name}") for name in figures}
     value = number.get("share", number.get("count"))
     low, high = number.get("low"), number.get("high")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def group_totals(data: Any, schema: Schema, by: Sequence[str], weight: str | None = None) -> pd.DataFrame:
-    """Return a frame with the weighted count of each declared group in public rows: the columns `by`, and `count`.
+    """Return a pandas frame, a row for each declared group in public rows: the columns `by`, and `count`, weighted.
 
     Of weights of the American Community Survey whose 80 replicates the rows have, and of 2,000 groups at most, also
     `count_1` to `count_80`, the counts by each replicate weight.
@@ -86,7 +86,7 @@ def write_totals(
     table: str | None = None,
     query: str | None = None,
 ) -> tuple[float, int]:
-    """Write the weighted count of each group by the columns `by` in public `data` to the new CSV file `out`.
+    """Write the weighted count of each group by columns `by` of the file `schema` in public `data` to a CSV file `out`.
 
     `weight` is the column of row weights, None for the schema's; `table` or `query` select a database's rows. Return
     (sum, number of groups).

@@ -67,11 +67,13 @@ def numeric_worlds():
     return [*usual, World(schema, ("GROUP",), even_shares(schema, ["GROUP"]))]
 
 
+ONE_TABLE = [name for name in installed() if load(name).takes_linked is not True]
+"""Mechanisms for one table; tests/privacy/test_linked_fits.py looks at the one for two."""
 GROUPWISE = [name for name in installed() if "by" in {f.name for f in dataclasses.fields(load(name))}]
 """Mechanisms that make strata themselves."""
 
 
-@pytest.mark.parametrize("name", installed())
+@pytest.mark.parametrize("name", ONE_TABLE)
 def test_alone(name):
     def build(world, rows):
         strata = {"by": world.by, "weights": world.weights} if name in GROUPWISE else {}
@@ -80,7 +82,7 @@ def test_alone(name):
     assert violations(build, **REGISTERED, orders=None, among=among(name)) == []
 
 
-@pytest.mark.parametrize("name", [name for name in installed() if name not in GROUPWISE])
+@pytest.mark.parametrize("name", [name for name in ONE_TABLE if name not in GROUPWISE])
 def test_stratified(name):
     def build(world, rows):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
@@ -93,7 +95,7 @@ def weighed(world):
     return dataclasses.replace(world, schema=dataclasses.replace(world.schema, row_weight=RowWeight(5, "PWGTP")))
 
 
-@pytest.mark.parametrize("name", installed())
+@pytest.mark.parametrize("name", ONE_TABLE)
 def test_weighted(name):
     """Every row counts as its weight, which is one of many sound and broken ones. On tables that show planted bugs."""
 

@@ -50,6 +50,8 @@ def _files(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "csv_ppa.zip", "w") as file:
         file.writestr("psam_p42.csv", person_records(make(PEOPLE), 2024).to_csv(index=False))
+    with zipfile.ZipFile(folder / "csv_hpa.zip", "w") as file:
+        file.writestr("psam_h42.csv", bureau.households(200, 2024).to_csv(index=False))
     (tmp_path / "earlier").mkdir()
     person_records(holdout(PEOPLE), 2023).to_csv("earlier/psam_p42.csv", index=False)
     [recipe] = blocks("toml")

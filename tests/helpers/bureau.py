@@ -75,6 +75,34 @@ def people(rows: int, year: int, state: str = "42", seed: int = 0) -> pd.DataFra
     return pd.DataFrame(frame)
 
 
+def households(rows: int, year: int, state: str = "42", seed: int = 0) -> pd.DataFrame:
+    """Household records of a year, spelt as in its file: some vacant, some group quarters, all others with persons."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(["1", "2", "3"], rows, p=[0.9, 0.05, 0.05])
+    size = np.where(kind == "1", rng.integers(0, 5, rows), 1)
+    lived = (kind == "1") & (size > 0)
+    types = np.where(size > 1, rng.choice(list("12357"), rows), rng.choice(list("46"), rows))
+
+    def asked(values: object, mask: np.ndarray = lived) -> np.ndarray:
+        return np.where(mask, np.asarray(values, object), "")
+
+    frame = {
+        "RT": "H",
+        "SERIALNO": [f"{year}HU{i:07}" if year >= 2018 else f"{i:07}" for i in range(rows)],
+        "STATE" if year >= 2023 else "ST": state,
+        "PUMA": rng.choice(["00100", "00200"], rows),
+        "TYPEHUGQ" if year >= 2020 else "TYPE": kind,
+        "WGTP": rng.integers(0, 200, rows),
+        "NP": size,
+        "BLD": asked(rng.choice(["01", "02", "10"], rows), kind == "1"),
+        "TEN": asked(rng.choice(list("1234"), rows)),
+        "HHT": asked(types),
+        "HINCP": asked(rng.integers(-5, 3000, rows) * 100),
+        "WGTP1": 1,
+    }
+    return pd.DataFrame(frame)
+
+
 def csv(path: Path, rows: int, year: int, **keys: object) -> Path:
     """A CSV file of people."""
     path.parent.mkdir(parents=True, exist_ok=True)

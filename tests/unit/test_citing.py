@@ -92,7 +92,7 @@ def test_mechanisms_name_papers_of_the_registry():
         paper = load(point.name).paper
         assert paper in {"", *PAPERS}, point.name
         without |= {point.name} if not paper else set()
-    assert without == {"fixed", "independent", "pooled"}
+    assert without == {"fixed", "independent", "linked", "pooled"}
 
 
 def test_the_citation_file_has_the_software_and_the_five_papers():

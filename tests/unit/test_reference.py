@@ -45,7 +45,7 @@ def rows(text):
 @pytest.mark.parametrize(
     ("heading", "keys"),
     [
-        ("[data]", "path schema declared_size public engine table query"),
+        ("[data]", "path schema declared_size public engine table parent child query"),
         ("[strata]", "by merge bands hierarchy small threshold by_tables"),
         ('source = "public"', "path citation records"),
         ('source = "holdout"', "path citation confidential"),

@@ -323,7 +323,7 @@ def test_certificates_say_no_more_of_the_mechanisms_here_than_before(tmp_path):
         paper = str(load(name).paper)
         found = words_of(statement(mechanism={"name": name}))
         assert found == Words(load(name).label, paper, samples=name in {"fixed", "independent"})
-        assert bool(paper) == (name not in {"fixed", "independent", "pooled"})
+        assert bool(paper) == (name not in {"fixed", "independent", "linked", "pooled"})
 
 
 @pytest.mark.parametrize("entry", [{"label": False, "paper": True, "samples": "yes"}, {}])

@@ -24,7 +24,7 @@ from helpers.small import BUDGET, SCHEMA, SIZE
 from helpers.spark import MARKS, MASTER, cluster, settings_of
 from stratsynth import cli, progress
 from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
-from stratsynth.data import spark, spark_jobs, spark_source, spark_tasks
+from stratsynth.data import spark, spark_jobs, spark_progress, spark_source, spark_tasks
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -224,7 +224,7 @@ def test_counting_has_a_line_with_the_tasks_it_has(session, monkeypatch):
         def remove_task(self, task):
             task.append("gone")
 
-    monkeypatch.setattr(spark_jobs, "LOOK", 0.01)
+    monkeypatch.setattr(spark_progress, "LOOK", 0.01)
     table = opened(slow(frame_of(session, small.people().astype(str), 4)))
     token = progress._SHOWN.set(Shown())
     try:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers import small, trusted
+from helpers import homes, small, trusted
 from helpers.walks import Walk, installed
-from stratsynth import Budget, Nested, Schema, Stratified, Temporal, Weights, fit, open_table
+from stratsynth import Budget, Nested, Schema, Stratified, Temporal, Weights, fit, open_table, open_tables
 from stratsynth.adapters import AIM, CoinPress, Independent
 from stratsynth.mechanisms import Prepared, make
 from stratsynth.mechanisms.terms import Terms
@@ -90,6 +90,19 @@ def test_other_paths_come_on_top_of_counts(path, tmp_path):
     assert paths(files) == {"counts", path, "loaded"}
 
 
+def test_linked_tables_come_on_top_of_counts(tmp_path):
+    files = [tmp_path / "households.csv", tmp_path / "persons.csv"]
+    for frame, file in zip(homes.tables(60), files, strict=True):
+        frame.to_csv(file, index=False)
+    with Walk(installed()).on() as walk:
+        ledger = tmp_path / "homes.ledger"
+        table = open_tables(*files, schema=homes.SCHEMA, declared_size=60, ledger=ledger)
+        fit(make("linked", {"base": "mst"}), table, Budget(1, 1e-9))
+    entered = {file for file, _ in walk.functions}
+    assert {"data/linked_rows.py", "data/linked_slots.py", "data/linked_tables.py"} <= entered
+    assert paths(entered) == {"counts", "linked", "loaded"}
+
+
 def test_what_is_prepared_restates_none_of_its_terms():
     """The driver admits by `Terms`, which is listed; `Prepared`, which is not, adds to them."""
     restated = vars(Terms).keys() & vars(Prepared).keys()
@@ -120,7 +133,7 @@ def test_the_script_prints_lines_of_each_path():
         [script], capture_output=True, text=True, check=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin"}
     )
     found = re.findall(r"^(\w+) +([\d,]+) lines in +(\d+) files", done.stdout, flags=re.MULTILINE)
-    assert [path for path, _, _ in found] == ["counts", "types", "sums", "samples", "engines", "loaded"]
+    assert [path for path, _, _ in found] == ["counts", "types", "sums", "samples", "engines", "linked", "loaded"]
     numbers = {path: int(lines.replace(",", "")) for path, lines, _ in found}
     assert numbers["counts"] <= MOST_COUNTS
     assert sum(numbers.values()) - numbers["loaded"] <= MOST_LINES

@@ -1,4 +1,4 @@
-"""Catalogue of the columns of the person records: read from the tables beside this file, one entry per meaning."""
+"""Catalogue of the columns of person and household records, from the tables beside this file: one entry a meaning."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Entry:
     """Arguments of a numeric column; None for other columns."""
     codes: str = ""
     """Name of the column's code list; empty if it has none."""
+    records: str = "persons"
+    """Records that have the column: "persons" or "households"."""
     refused: str = ""
     """Reason that it cannot be a column of a release, and what to do instead; empty if it can."""
 
@@ -101,7 +103,8 @@ def check_year(year: int) -> int:
 @cache
 def entries() -> tuple[Entry, ...]:
     """Return every entry of the catalogue, one for each meaning of a column, in the order of schemas."""
-    return tuple(_entry(each) for each in _read("columns.toml")["column"])
+    households = [{**each, "records": "households"} for each in _read("households.toml")["column"]]
+    return tuple(_entry(each) for each in (*_read("columns.toml")["column"], *households))
 
 
 def entry(name: str, year: int) -> Entry:
@@ -164,7 +167,7 @@ def state_of(letters: object) -> tuple[str, str]:
 
 @cache
 def tasks() -> Mapping[str, FolktablesTask]:
-    """Return the prediction tasks of folktables, by name."""
+    """Return {name: FolktablesTask} of the prediction tasks of folktables."""
     return {
         name: FolktablesTask(
             name,
@@ -199,17 +202,20 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _years(text: str | None) -> tuple[int, int]:
+    """Return (first, last) survey year of a text such as "2018-2021"; all years of the catalogue for None."""
     first, last = (FIRST, LAST) if text is None else map(int, text.split("-"))
     return first, last
 
 
 def _entry(keys: Mapping[str, Any]) -> Entry:
+    """Return the Entry of one TOML table of the catalogue, `keys`."""
     lines = [line.partition(" ") for line in keys.get("levels", "").strip().splitlines()]
     plain = {key: value for key, value in keys.items() if key not in ("years", "levels")}
     return Entry(years=_years(keys.get("years")), levels=tuple((code, said) for code, _, said in lines), **plain)
 
 
 def _codes(keys: Mapping[str, Any]) -> Codes:
+    """Return the Codes (digits, groups, lists by years) of one TOML table of code lists, `keys`."""
     groups = tuple(each if isinstance(each, int) else tuple((a, b) for a, b in each) for each in keys["groups"])
     lists = tuple(
         CodeList(_years(each["years"]), each["source"], tuple(each["codes"].split()), each.get("state", ""))

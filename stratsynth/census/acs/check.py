@@ -61,7 +61,7 @@ class Checked:
         return "\n".join(lines)
 
     def _unknown(self) -> list[str]:
-        """Lines on the columns with unknown values, each with its most frequent ones."""
+        """Return a list of lines, one a column with unknown values: how many records, and its most frequent ones."""
         columns = {} if self.found is None else self.found.columns
         return [
             f"  {name} has values that the schema does not know in {each.outside:,} records: "
@@ -71,7 +71,7 @@ class Checked:
         ]
 
     def _people(self) -> list[str]:
-        """Line on weights above the largest."""
+        """Return one line on the people lost by weights above the largest; empty without such records."""
         weight = None if self.found is None else self.found.weight
         if weight is None or not weight.cut:
             return []

@@ -83,6 +83,7 @@ def read(path: str | PathLike[str], year: int | None = None) -> Mapping[str, Var
 
 
 def _lines(text: str, file: Path) -> list[list[str]]:
+    """Return the rows of a CSV `text`, lists of texts; UsageError, naming `file`, if it is none."""
     try:
         return list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error:

@@ -270,7 +270,7 @@ def _numbered(column: Column) -> bool:
 
 
 def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of codes or numbers as 64-bit integers, or as floats with NaN if some are null or no number."""
+    """Return a Series of values as 64-bit integers, or as floats with NaN if some are null or no number."""
     import pandas as pd
 
     found = pd.to_numeric(values.astype(object), errors="coerce")

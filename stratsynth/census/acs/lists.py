@@ -115,7 +115,8 @@ def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool
 def _from_table(name: str, given: Any, digits: int, state: str | None, citation: str) -> Listed:
     """Return the Listed codes of column `name`, padded to so many digits, from `given`, a CSV file or frame.
 
-    They have its citation. Of a table of tracts, those of the state.
+    They have its citation. Of a table of tracts, those of the state. UsageError without a column of codes, for codes in
+    several lines, tracts without a state, and groups of some codes alone.
     """
     lines = records(f"census: codes of {name}", given)
     key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
@@ -176,6 +177,7 @@ def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str
 
 
 def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return {group: tuple of its codes}, from a mapping of codes to groups."""
     found: dict[str, tuple[str, ...]] = {}
     for code, group in groups.items():
         found[group] = (*found.get(group, ()), code)

@@ -22,8 +22,8 @@ from stratsynth.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ALWAYS = ("SERIALNO", "SPORDER", "PWGTP")
-"""Columns written unless others are named: household, person in it, and weight in people."""
+ALWAYS = ("SERIALNO", "SPORDER", "PWGTP", "WGTP")
+"""Columns written unless others are named: household, person in it, and weight in people or housing units."""
 
 
 @dataclass(frozen=True)
@@ -51,27 +51,32 @@ def load(
     horizon: str = "1-Year",
     download: bool = False,
     fetch: Fetch | None = None,
+    households: bool = False,
 ) -> Loaded:
-    """Write a state's person records to a .parquet or .csv file, verified; return their source and numbers.
+    """Write a state's person or household records to a file, verified; return their source and numbers.
 
     Args:
-        out: The file to write; whole or not at all.
+        out: The .parquet or .csv file to write; whole or not at all.
         state: The state's two letters.
         year: The survey year.
-        columns: The columns to write; by default those that schemas know, with SERIALNO, SPORDER and PWGTP.
+        columns: The columns to write; by default those that schemas know, with SERIALNO, SPORDER and PWGTP, or WGTP.
         task: Instead, the columns and the rows of a task of folktables.
         source: The Bureau's file, as .csv, .csv.gz, .zip or .parquet, or a folder that holds it, also as folktables
             keeps it.
         horizon: "1-Year" or "5-Year".
         download: True to fetch the file into the folder if it is missing. Nothing else uses the network.
         fetch: Function that fetches it, instead of HTTPS.
+        households: True for the records of housing units and group quarters, which SERIALNO links to their persons.
 
     Raises:
         UsageError: No file, a damaged one, or one of another state or year; with the remedy.
     """
     from stratsynth.data.writing import write_table
 
-    wanted, place = StateFile(state, year, horizon), given_path("census: the source", source)
+    if households and task is not None:
+        raise UsageError("census: tasks are of person records; name columns of households, or none.")
+    records = "households" if households else "persons"
+    wanted, place = StateFile(state, year, horizon, records), given_path("census: the source", source)
     try:
         path = wanted.find(place)
     except UsageError:
@@ -93,6 +98,10 @@ def load(
 
 
 def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[str, ...] | None:
+    """Return the columns as named in that year, those of the task `name` with the weight; None for all.
+
+    Or UsageError.
+    """
     if columns is not None and name is not None:
         raise UsageError("census: give columns, or a task, or neither.")
     if name is not None:
@@ -106,13 +115,14 @@ def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[
 
 
 def _known(year: int) -> set[str]:
+    """Return the names of the catalogue's columns of that year, without those that cannot be released."""
     return {each.name for each in entries() if not each.refused and each.valid(year)}
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
     """Return the column names of the file `path`, in order.
 
-    UsageError unless it has the `wanted` state's person records.
+    UsageError unless it has the `wanted` state's records.
     """
     from stratsynth.data.csvlines import header
 
@@ -123,7 +133,13 @@ def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
             names = tuple(name.strip().strip('"') for name in header(file))
     if len(set(names)) < len(names):
         raise UsageError(f"census: {path} has two columns of one name. The Bureau's file is {wanted.url}")
-    if "AGEP" not in names:
+    if wanted.records == "households":
+        if "NP" not in names or "AGEP" in names:
+            raise UsageError(
+                f"census: {path} is no file of household records, which have NP and no AGEP. The Bureau's is "
+                f"{wanted.url}"
+            )
+    elif "AGEP" not in names:
         raise UsageError(
             f"census: {path} is no file of person records: {_lacking(names)}. The Bureau's is {wanted.url}"
         )
@@ -158,7 +174,7 @@ def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[
     import pyarrow as pa
     import pyarrow.csv as reader
 
-    numeric = {each.name for each in entries() if each.number is not None} | {"PWGTP", "SPORDER"}
+    numeric = {each.name for each in entries() if each.number is not None} | {"PWGTP", "SPORDER", "WGTP"}
     place = "STATE" if "STATE" in header else "ST"
     proofs = [place, *(["SERIALNO"] if "SERIALNO" in header else [])]
     wide = list(dict.fromkeys((*names, *proofs)))
@@ -198,7 +214,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Refuse a file `path` whose serial numbers, the Arrow column `found`, begin with another year than `wanted`'s."""
+    """Raise UsageError if the Arrow column `found`, serial numbers of the file `path`, is not of `wanted`'s years."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4

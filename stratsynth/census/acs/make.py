@@ -122,7 +122,12 @@ def make(
     weight_mean: str | float | None = None,
     weight_from: str | PathLike[str] | None = None,
 ) -> Made:
-    """Return a `Made`: the schema that `schema` makes of these arguments, and notes on its sources for the user."""
+    """Return a `Made`: the schema of person records of a survey year, and notes on its sources for the user.
+
+    Arguments as of `schema`: columns or a task of folktables, a state, columns left out, a data dictionary, code lists
+    and shares within them with citations, the largest and mean weight or an earlier file that they are taken from.
+    UsageError for ones that do not go together.
+    """
     check_year(year)
     names, notes = _wanted(columns, task, year, without)
     place = None if state is None else state_of(state)[0]
@@ -156,7 +161,9 @@ def make(
     kept, unchecked = rules_of(plain)
     if unchecked:
         notes.append(f"{unchecked} of {len(kept)} rules follow from the dictionary and were counted on no file.")
-    head = f"Person records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
+    persons = {each.records for each in entries() if each.name in names} != {"households"}
+    whose = "Person" if persons else "Household"
+    head = f"{whose} records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
     counting = ONE
     if not (weight is None and weight_mean is None and weight_from is None):
         facts = None if weight_from is None else weight_facts(weight_from, year)
@@ -170,7 +177,8 @@ def _wanted(
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return (tuple of the columns, or of those of the task `name` but `without`, in order; notes on the task).
 
-    All are named as of that year.
+    All are named as of that year. UsageError unless one of columns and task is given, for columns twice, and for ones
+    left out that the task lacks.
     """
     if (columns is None) == (name is None):
         raise UsageError("census: give columns, or a task; one of them.")
@@ -194,7 +202,7 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """Return the catalogue's entry of column `name` in a survey year.
+    """Return the catalogue's entry of column `name` in a survey year; UsageError for an unknown column, or no levels.
 
     For a column that the catalogue lacks, the entry is made of `variables`, a dictionary's entries by column.
     """
@@ -246,4 +254,5 @@ def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
 
 
 def _beyond(code: str, keys: Mapping[str, Any]) -> bool:
+    """True if a code is an integer outside of the bounds in `keys`, "lower" to "upper"."""
     return code.removeprefix("-").isdigit() and not keys["lower"] <= int(code) <= keys["upper"]

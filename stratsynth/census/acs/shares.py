@@ -147,7 +147,7 @@ def shares(
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
-    """Return an int array: each record's number among the groups, the cells of all columns of the schema, row-major."""
+    """Return an int array of each coded record's number among the groups, the cells of the schema, row-major."""
     codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
     return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
 
@@ -191,6 +191,7 @@ def _strange(schema: Schema, table: Any) -> str:
 def _citation(
     known: Evidence, year: int, weight: str | None, smooth: float, origin: str | None, state: str | None, rows: int
 ) -> str:
+    """Return the citation of shares of `rows` rows of the file `known`: origin or year and state, weight, smoothing."""
     place = f", {state}" if state else ""
     years = known.span if len(known.years) > 1 else year
     first = (

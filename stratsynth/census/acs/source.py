@@ -34,12 +34,14 @@ Fetch = Callable[[str, IO[bytes]], None]
 
 @dataclass(frozen=True)
 class StateFile:
-    """Person records of one state and one year."""
+    """Person or household records of one state and one year."""
 
     state: str
     """Two letters of the state."""
     year: int
     horizon: str = "1-Year"
+    records: str = "persons"
+    """Records of the file: "persons" or "households"."""
 
     def __post_init__(self) -> None:
         check_year(self.year)
@@ -56,13 +58,17 @@ class StateFile:
     def name(self) -> str:
         """Name of the CSV file at the Bureau, which depends on the year."""
         if self.year >= 2017:
-            return f"psam_p{self.code}.csv"
-        return f"ss{self.year % 100}p{self.state.lower()}.csv"
+            return f"psam_{self._letter}{self.code}.csv"
+        return f"ss{self.year % 100}{self._letter}{self.state.lower()}.csv"
+
+    @property
+    def _letter(self) -> str:
+        return self.records[0]
 
     @property
     def archive(self) -> str:
         """Name of the zip file at the Bureau."""
-        return f"csv_p{self.state.lower()}.zip"
+        return f"csv_{self._letter}{self.state.lower()}.zip"
 
     @property
     def url(self) -> str:

@@ -48,6 +48,7 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
 
 
 def _row(name: str, c: ComparisonStated, total: float) -> Row:
+    """Return a table's row on the comparison `c` of a group called `name`; `total` is everybody's measured number."""
     return [
         name,
         round(c.declared or 0.0),
@@ -60,7 +61,7 @@ def _row(name: str, c: ComparisonStated, total: float) -> Row:
 
 
 def _difference(c: ComparisonStated) -> str:
-    """Return text in per cent: relative difference of measured from declared number in `c`, with its interval."""
+    """Return text in per cent: relative difference of measured from declared in the comparison `c`, and interval."""
     if c.difference is None:
         return "–"
     interval = "" if c.low is None or c.high is None else f" ({_tenths(c.low)} to {_tenths(c.high)})"

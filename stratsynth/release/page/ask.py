@@ -72,7 +72,7 @@ def page_squares(
 
     Args:
         certificate: The certificate of the release.
-        measurements: What measurements.parquet holds.
+        measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
         laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
@@ -113,7 +113,7 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a list of dicts (`columns`, `levels`, `answers`), one a column, and pair measured together, with answers.
+    """Return a list of dicts (`columns`, `levels`, `answers`), one for each column of the schema, or measured pair.
 
     Numeric columns have one more, whose levels are mean and quantiles. Answers are by `squares`, for groups of the
     columns `by`.
@@ -241,5 +241,5 @@ def _figures(answer: Answer) -> list[list[float | None]]:
 
 
 def _rounded(value: float) -> float:
-    """Return a number to five digits, and at least to a whole one."""
+    """Return `value` to five significant digits, and at least to a whole number."""
     return round(value) if abs(value) >= WHOLE else float(f"{value:.5g}")

@@ -16,12 +16,16 @@ MOST = 400
 
 
 def benchmark_figures(certificate: Certificate) -> list[Figure]:
-    """Return a Figure for each control table: its totals beside measured and synthetic numbers; [] without tables."""
+    """Return a list of `Figure`, one for each control table of a certificate: its totals beside noisy and drawn ones.
+
+    [] without a benchmark.
+    """
     stated = certificate.benchmark
     return [] if stated is None else [_figure(stated, table) for table in stated.tables]
 
 
 def _figure(stated: BenchmarkStated, table: ControlTableStated) -> Figure:
+    """Return a Figure for one control `table` of the benchmark `stated`: a row for each cell, at most MOST."""
     total = math.fsum(cell.published for cell in table.cells)
     factor = None if stated.people is None else max(stated.people, 0.0) / total
     drawn = stated.rows is not None
@@ -60,6 +64,7 @@ def _figure(stated: BenchmarkStated, table: ControlTableStated) -> Figure:
 
 
 def _row(cell: ControlCell, factor: float | None, total: float, drawn: int | None) -> Row:
+    """Return a table's row on a control `cell`; `factor`, `total`, `drawn` scale its expected and synthetic numbers."""
     name = ", ".join(f"{column} {level}" for column, level in cell.levels.items())
     measured = (
         Cell("–", None)

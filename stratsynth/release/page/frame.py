@@ -31,6 +31,7 @@ from stratsynth.release.page.measured import (
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Points, Row, Section, Table
 from stratsynth.report.strip import Axis, Mark, legend
+from stratsynth.schema.counted_tables import CountedTables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ def release_page(
 
     Args:
         record: The content of certificate.json.
-        measurements: What measurements.parquet holds.
+        measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
@@ -67,11 +68,14 @@ def release_page(
         laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     certificate = Certificate.from_dict(record)
-    squares = page_squares(certificate, measurements, schema, laws)
+    linked = schema if isinstance(schema, CountedTables) else None
+    squares = None if linked is not None else page_squares(certificate, measurements, schema, laws)
     asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
     estimates, squares = None if squares is None else sizes_by(squares), None
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
-    sized, own, by = sizes(tables, estimates), chapters(names.group), certificate.strata.by
+    tables = tables if linked is None else [table.divided(linked.row_weight.most) for table in tables]
+    sized = sizes(tables, estimates) if linked is None else []
+    own, by = chapters(names.group), certificate.strata.by
     compared = agreement_figure(certificate, names.group)
     sections = [
         _promise(certificate),
@@ -105,6 +109,10 @@ def release_page(
 
 
 def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
+    """Return a list of sentences to open a certificate's page: the promise, and how well the groups `sized` are known.
+
+    `names` are groups' names for readers, `called` words for the kind of release.
+    """
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
         (
@@ -150,6 +158,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
 
 
 def _promise(certificate: Certificate) -> Section:
+    """Return the Section on a certificate's guarantee: prices under each notion of neighbour, in words and a table."""
     prices = [(words.STEPS.get(step, step), price) for step, price in certificate.prices.items()]
     scale = Axis.over([price for _, price in prices])
     what = words.unit(certificate)
@@ -242,7 +251,7 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
 def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
     """Yield (subject, sentence) on each limit of what a certificate protects; one more on a unit of several rows."""
     yield from limits.limits(certificate).items()
-    if not isinstance(certificate.unit, str):
+    if not isinstance(certificate.unit, str) and not certificate.unit.tables:
         yield "Several rows each", f"The guarantee protects each {words.unit(certificate)}, with all of its rows."
 
 

@@ -16,11 +16,12 @@ SUMMED = "how many there are and of what everybody's numbers add up to, each cut
 
 
 def inside_line(each: InsideStated) -> str:
-    """Return a paragraph of text on `each`, a certificate's entry on the law of a column's numbers within bins."""
+    """Return one text, sentences on `each`, a certificate's entry on the law of a column's numbers within bins."""
     return " ".join(_sentences(each))
 
 
 def _sentences(each: InsideStated) -> list[str]:
+    """Return a list of sentences on `each`, a certificate's entry on a law: tail, prior, places, rounding."""
     said = []
     if each.slope is not None and each.slopes is not None and each.start is not None:
         low, high = each.slopes
@@ -52,7 +53,7 @@ def _sentences(each: InsideStated) -> list[str]:
 
 
 def _beyond(slope: float, low: float, high: float) -> str:
-    """Return words on a fitted slope that was cut to a bound; "" for others."""
+    """Return words on a fitted `slope` that was cut to the declared bound `low` or `high`; "" for others."""
     return "; the counts would have it smaller" * (slope == low) or "; the counts would have it larger" * (
         slope == high
     )

@@ -50,9 +50,13 @@ class GroupTable:
     """Noise scale of a cell, in records."""
     times: int
 
+    def divided(self, weight: int) -> GroupTable:
+        """Return the table in units of `weight`, such as that of a household."""
+        return replace(self, values=self.values / weight, sigma=self.sigma / weight)
+
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
-    """Return a list of each group's noisy tables, from an Arrow table, by first measurement; repeated ones averaged.
+    """Return a list of `GroupTable`, the noisy tables in an Arrow table, by first measurement; repeats are averaged.
 
     Weights are 1 / sigma^2.
     """
@@ -95,13 +99,13 @@ class GroupSize:
 
     @property
     def fewer(self) -> float | None:
-        """Number that the group's records are fewer than, at 95 per cent, if noise alone may have made them."""
+        """Number that the group's records are fewer than, at 95 per cent, if noise may have made them; None if not."""
         noise = NORMAL_95 * self.sigma
         return max(self.value + noise, 1.0) if self.value < noise else None
 
 
 def sizes(tables: Sequence[GroupTable], estimates: SizeEstimates | None) -> list[GroupSize]:
-    """Return a list of the sizes, numbers of records, of each group that has a noisy table of one column.
+    """Return a list of `GroupSize`, numbers of records, for each group that has a noisy table of one column.
 
     Args:
         tables: Every table.
@@ -131,6 +135,8 @@ class Names:
         """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
         self.counted = "records" if certificate.row_weight is None else "people"
+        if not isinstance(certificate.unit, str) and certificate.unit.tables:
+            self.counted = f"{certificate.unit.tables[0]}s"
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
         self._called: dict[str, str] = {}
@@ -182,7 +188,7 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
 
 
 def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
-    """Return the Section "What was measured": a Figure of each group, bars of the noisy counts of each column.
+    """Return the Section "What was measured": for each group a Figure, bars of the noisy counts of each column.
 
     They are one-column `tables` of at most CELLS cells in all, in the schema's order. `names` has the groups' names for
     readers; `about` is a sentence on columns and pairs without tables.
@@ -228,6 +234,7 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str =
 
 
 def _bars(table: GroupTable, names: Names) -> Markup:
+    """Return HTML: bars of one column's noisy counts in `table`, with their noise; `names` has its levels' meanings."""
     noise = NORMAL_95 * table.sigma
     cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
     shown = cells

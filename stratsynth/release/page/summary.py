@@ -62,7 +62,7 @@ def certificate_page(
     prices = price_figure(
         certificate.prices,
         certificate.neighbours,
-        unit if isinstance(unit, str) else unit.column,
+        unit if isinstance(unit, str) else unit.tables[0] if unit.tables else unit.column,
         kinds,
         adaptive=certificate.mechanism.adaptive,
     )

@@ -72,6 +72,15 @@ CALLED = {
         "differentially private estimates",
         "certificate.json, measurements.parquet and the model",
     ),
+    Returns.TABLES: Called(
+        "Two private synthetic tables",
+        "The two tables that this report belongs to are synthetic, and linked: rows of the one own rows of the other. "
+        "Their statistics are meant to be near those of tables of real people, and they are meant to reveal next to "
+        "nothing about any single owner with all its rows.",
+        "Their rows were drawn from models, and the models were fitted to counts with random noise added.",
+        "differentially private synthetic tables, linked",
+        "certificate.json and measurements.parquet",
+    ),
     Returns.PREDICTIONS: Called(
         "A private predictor",
         "The model that this report belongs to predicts a column of rows that it is given. The model is meant to "
@@ -88,14 +97,23 @@ STRATA = str(STRATIFICATION)
 def unit(certificate: Certificate) -> str:
     """Return a certificate's unit of privacy as words: "record", or its column with the largest number of rows."""
     found = certificate.unit
+    if not isinstance(found, str) and found.tables:
+        parent, child = found.tables
+        return f"{parent} with all its {child} rows"
     return "record" if isinstance(found, str) else f"{found.column} (at most {found.max_rows} rows)"
 
 
 def weighted(certificate: Certificate) -> str:
     """Return words, without a full stop, on a certificate's counting by weight; "" where every row counts 1."""
-    weight = certificate.row_weight
+    weight, unit = certificate.row_weight, certificate.unit
     if weight is None:
         return ""
+    if not isinstance(unit, str) and unit.tables:
+        parent, child = unit.tables
+        return (
+            f"a {parent} weighs at most {weight.max} in every table, whose {child} rows share that weight: however "
+            f"many there are, together they cost what one row does. Counts are in units of 1/{weight.max} {parent}"
+        )
     return (
         f"every record as its {weight.column}, a whole number from 0 to {weight.max:,}: counts, sums and the "
         "declared size are weighted totals, of the people whom the records stand for, and noise covers "
@@ -144,10 +162,28 @@ def promise(certificate: Certificate) -> list[str]:
             "reader knows or will ever learn."
         ),
         *physical,
+        *_for_one_row(certificate),
         (
             "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
             "who released these data; this report does not judge it."
         ),
+    ]
+
+
+def _for_one_row(certificate: Certificate) -> list[str]:
+    """Return a sentence on what the promise for a unit of two linked tables is worth for one child row; [] for others.
+
+    A child row more, fewer or other changes all that is counted of its parent, which is an exchange of that parent.
+    """
+    unit, price_ = certificate.unit, certificate.prices.get("replace")
+    if isinstance(unit, str) or not unit.tables or price_ is None:
+        return []
+    parent, child = unit.tables
+    return [
+        (
+            f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is hidden "
+            f"with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
+        )
     ]
 
 

@@ -1,0 +1,302 @@
+"""`linked`: two linked tables, such as households and persons, by a model of each step in which a household is drawn.
+
+    parent   a household with its reference person, and what is counted and added up over all its persons
+    second   its second person, given these
+    others   the third person, and each further one, given some of these and the state of the household
+
+Each step is a fit of the base mechanism to a counted table (`stratsynth.schema.linked`), in which a household weighs at
+most what one row does, so that no step pays for the number of its persons. The three divide the budget, one after the
+other; how many households have a second and a third person is taken from the parent's fitted model.
+
+Where households are few, two models of persons learn too little: `rest`, one model of all persons but the reference,
+each drawn by itself given the household, then takes their place. Declared size and budget decide that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+from stratsynth.adapters.aim import AIM
+from stratsynth.adapters.linked.model import LinkedModel
+from stratsynth.adapters.mst import MST
+from stratsynth.adapters.shared.rounds import down, usual_rounds
+from stratsynth.checks import is_list, is_texts
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.mechanisms import Mechanism, Public, make
+from stratsynth.mechanisms.known import Known
+from stratsynth.models import Returns, TableModel
+from stratsynth.questions import Clique, Program, Question, counts
+from stratsynth.schema.counted_tables import (
+    LEFT,
+    OTHERS,
+    PARENT,
+    PREVIOUS,
+    REFERENCE,
+    REST,
+    SECOND,
+    SHARE,
+    SLOTS,
+    STATE,
+    CountedTables,
+    named,
+    slot_levels,
+    slot_of,
+)
+from stratsynth.settings import at
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.schema import Schema
+    from stratsynth.schema.linked import LinkedSchema
+
+CHAIN = 5_000
+"""Least number of households times sqrt(rho) for which persons are drawn one after another: 40,000 at epsilon 1 and
+10,000 at epsilon 4, at delta 1e-9. A guess between two states that were measured."""
+FEW = 8
+"""Largest number of levels of a parent's column that child rows are fitted with by default."""
+UNKNOWN = 10_000
+"""Number of parents that is planned with where none is declared."""
+USUAL = {SECOND: 0.7, OTHERS: 0.4, REST: 0.7}
+"""Part of the parents that is planned with a second child row, and a third."""
+REQUIRED = 0.2
+"""Part of a step's budget that measures its required tables, where there are any."""
+SPLIT = {PARENT: 0.40, SECOND: 0.35, OTHERS: 0.25}
+
+
+@dataclass(frozen=True)
+class Linked(Mechanism[LinkedModel]):
+    """Fit two linked tables: parents, their second child row given these, all others one after another."""
+
+    name: ClassVar[str] = "linked"
+    returns: ClassVar[Returns] = Returns.TABLES
+    unprotected: ClassVar[tuple[str, ...]] = ()
+    takes_linked: ClassVar[bool] = True
+    base: Mechanism[Any] | str | Mapping[str, Any] = "aim"
+    """Mechanism of each step: `aim` or `mst`, alone or with settings. AIM's workload is all pairs of a step's own
+    columns, and of these with the given ones, unless it has a list of marginals."""
+    split: Mapping[str, float] = field(default_factory=lambda: dict(SPLIT))
+    """Parts of the budget: of `parent`, `second` and `others`, which add up to 1."""
+    conditions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Columns that are given when a child row is drawn, by `second`, `others` or `rest`: of the parent, or of the child
+    for the reference's. By default derived ones, the reference's, and those of the parent with few levels."""
+    required: Sequence[Sequence[str]] = ()
+    """Tables that are measured before the base chooses any, and are in the model, as far as it can hold them: lists of
+    counted columns, such as `["R_RAC1P", "HHT", "N18"]` of parents or `["second.HHT", "second.MAR"]`."""
+    children: Literal["auto", "chain", "independent"] = at("auto")
+    """Order of drawing: child rows one after another with the state of their parent (`chain`), each by itself given
+    the parent (`independent`), or one of these by declared size and budget (`auto`)."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings out of range, and other bases; make a named one."""
+        super().__post_init__()
+        if isinstance(self.base, str | Mapping):
+            settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
+            object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
+        if not isinstance(self.base, AIM | MST):
+            raise Unsupported("linked: the base is aim or mst, whose models child rows can be drawn from one by one.")
+        if isinstance(self.base, AIM) and self.base.weights:
+            raise Unsupported("linked: weights of marginals are not served; list marginals as AIM's workload.")
+        if not isinstance(self.split, Mapping) or set(self.split) != set(SPLIT):
+            raise UsageError(f"split: give the parts of {', '.join(SPLIT)}, such as {SPLIT}.")
+        parts = list(self.split.values())
+        if not all(type(part) in (int, float) and part > 0 for part in parts) or abs(sum(parts) - 1) > 1e-9:
+            raise UsageError("split: the parts are numbers above 0 that add up to 1.")
+        known = (SECOND, OTHERS, REST)
+        if not isinstance(self.conditions, Mapping) or not all(
+            step in known and is_texts(names) for step, names in self.conditions.items()
+        ):
+            raise UsageError(f'conditions: lists of columns by {", ".join(known)}, such as second = ["AGEP"].')
+
+        if not is_list(self.required) or not all(is_texts(one) and one for one in self.required):
+            raise UsageError(
+                'required: lists of counted columns, such as [["HHT", "N18"], ["second.HHT", "second.MAR"]].'
+            )
+
+    @property
+    def inner(self) -> AIM | MST:
+        """The base mechanism, typed."""
+        return cast("AIM | MST", self.base)
+
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """Classes of questions that the base asks."""
+        return self.inner.needs
+
+    @property
+    def adaptive(self) -> bool:
+        """True if the base's answers decide what it pays for each kind of question."""
+        return self.inner.adaptive
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """Return the whole budget as a zCDP allotment; refuse tables that are not linked, and what the base refuses."""
+        linked_of(public)
+        if public.constant:
+            raise Unsupported("linked: two linked tables are fitted as a whole, and not in strata.")
+        allot = budget.zcdp()
+        for slot, part in self.parts(public, allot.rho).items():
+            fitted, facts = self.step(public, slot, part * allot.rho, self._planned(public, slot))
+            self.required_of(slot, facts.schema)
+            fitted.price(facts, budget)
+        return allot
+
+    def parts(self, public: Public, rho: float) -> dict[str, float]:
+        """Return the part of `rho` of each step, in order, by public facts: three, or two where parents are few."""
+        chain = self.children == "chain"
+        if self.children == "auto":
+            chain = (public.size or UNKNOWN) * rho**0.5 >= CHAIN
+        if chain:
+            return {slot: float(self.split[slot]) for slot in SPLIT}
+        return {PARENT: float(self.split[PARENT]), REST: float(self.split[SECOND]) + float(self.split[OTHERS])}
+
+    def planned_tables(self, public: Public, allot: Allotment) -> Mapping[str, float]:
+        """Return, by step, the number of parents that a plan takes for it: declared, or a guess for child rows."""
+        size = UNKNOWN if public.size is None else public.size
+        return {slot: size * USUAL.get(slot, 1.0) for slot in self.parts(public, allot.rho)}
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[LinkedModel]:
+        """Program for `allot` that fits the steps one after another; later sizes come from the parent's model."""
+        linked, shares = linked_of(public), self._divided(public, allot)
+        counted = public.schema
+        assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
+        parts: dict[str, TableModel] = {}
+        parents = float(public.size or 0)
+        for (slot, share), mine in zip(shares.items(), rng.spawn(len(shares)), strict=True):
+            size = parents * _part_with(linked, parts[PARENT], slot) if parts else public.size
+            fitted, facts = self.step(public, slot, share.rho, size)
+            known, left = yield from self._measured(slot, facts, share)
+            parts[slot] = yield from fitted.steps(replace(facts, known=known), left, mine)
+            if slot == PARENT and public.size is None:
+                parents = _measured(parts[slot]) / counted.row_weight.most
+        return LinkedModel(counted, parts, parents)
+
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+        """Program that asks what an ordinary fit asks for `allot`, by planned sizes; no result."""
+        for slot, share in self._divided(public, allot).items():
+            fitted, facts = self.step(public, slot, share.rho, self._planned(public, slot))
+            known, left = yield from self._measured(slot, facts, share)
+            yield from fitted.rehearsal(replace(facts, known=known), left, rng)
+
+    def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
+        """Return (base of a step, its facts): `size` parents have a row in the counted table, if that is known."""
+        counted = public.schema
+        assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
+        given = () if slot == PARENT else self.evidence(linked_of(public), slot)
+        own = [name for name in counted.of(slot).names if slot == PARENT or name in _own(linked_of(public), slot)]
+        weight = counted.row_weight.most
+        rows = None if size is None else max(1, round(size))
+        schema = counted.restrict([*given, *own])
+        facts = Public(schema, None if rows is None else rows * weight, public.neighbours)
+        base = self.inner
+        if not isinstance(base, AIM):
+            return replace(base, prior=min(base.prior * weight, 1e6)), facts
+        people = UNKNOWN if rows is None else rows
+        return replace(
+            base,
+            workload=_pairs(given, own) if isinstance(base.workload, str) else base.workload,
+            rounds=base.rounds or usual_rounds(len(schema.names), people, rho),
+            prior=min(base.prior * weight, 1e6),
+        ), facts
+
+    def evidence(self, linked: LinkedSchema, slot: str) -> tuple[str, ...]:
+        """Return the counted columns that are given in a step: the setting's, or default ones; and the states."""
+        levels, own, parent = slot_levels(linked, slot), _own(linked, slot), slot_levels(linked, PARENT)
+        state = tuple(name for name in levels if named(slot, name) not in own and name not in parent)
+        asked = self.conditions.get(slot)
+        if asked is None:
+            chosen = [
+                name
+                for name, found in parent.items()
+                if name in linked.derived or name == SHARE or name.startswith(REFERENCE) or len(found) <= FEW
+            ]
+        else:
+            chosen = []
+            for name in asked:
+                if name not in parent and REFERENCE + name not in parent:
+                    raise UsageError(f"conditions: there is no column {name!r}{nearest(name, parent)}.")
+                chosen.append(name if name in parent else REFERENCE + name)
+        return tuple(dict.fromkeys(named(slot, name) for name in (*chosen, *state)))
+
+    def required_of(self, slot: str, schema: Schema) -> list[Clique]:
+        """Return the required tables of a step as counted columns; UsageError for columns that the step has not."""
+        found = []
+        for asked in self.required:
+            names = [name if slot_of(name) in SLOTS else named(PARENT, name) for name in asked]
+            if {slot_of(name) for name in names} != {slot}:
+                continue
+            for name in names:
+                if name not in schema.columns:
+                    raise UsageError(f"required: the step {slot} has no column {name!r}{nearest(name, schema.names)}.")
+            found.append(tuple(name for name in schema.names if name in names))
+        return found
+
+    def _measured(self, slot: str, facts: Public, share: Allotment) -> Program[tuple[tuple[Known, ...], Allotment]]:
+        """Program that measures the required tables of a step; returns them as known ones, and the allotment left."""
+        cliques = self.required_of(slot, facts.schema)
+        if not cliques:
+            return (), share
+        first = down(Fraction(share.amount) * Fraction(REQUIRED))
+        tables = yield from counts(cliques, rho=first)
+        known = []
+        for table in tables:
+            total = max(1.0, float(facts.size or table.values.sum()))
+            known.append(Known(table.clique, table.values / total, error=table.sigma / total))
+        return tuple(known), replace(share, amount=down(Fraction(share.amount) - Fraction(first)))
+
+    def _divided(self, public: Public, allot: Allotment) -> dict[str, Allotment]:
+        """Return the allotment of each step, in order; together they are at most the whole."""
+        left = Fraction(allot.amount)
+        found: dict[str, Allotment] = {}
+        parts = self.parts(public, allot.rho)
+        for slot, part in parts.items():
+            last = len(found) == len(parts) - 1
+            amount = down(left) if last else down(Fraction(allot.amount) * Fraction(part))
+            left -= Fraction(amount)
+            found[slot] = replace(allot, amount=amount)
+        return found
+
+    def _planned(self, public: Public, slot: str) -> float | None:
+        return None if public.size is None else public.size * USUAL.get(slot, 1.0)
+
+
+def linked_of(public: Public) -> LinkedSchema:
+    """Return the linked schema of public facts; Unsupported for a table that is not linked."""
+    schema = public.schema
+    if not isinstance(schema, CountedTables):
+        raise Unsupported(
+            "linked: this mechanism fits two linked tables; open them by open_tables(parent, child, ...)."
+        )
+    return schema.linked
+
+
+def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
+    """Return the names of the columns of a counted table that are drawn there, of all but the parent's."""
+    given = set(slot_levels(linked, PARENT)) if slot != PARENT else set()
+    return frozenset(
+        named(slot, name)
+        for name in slot_levels(linked, slot)
+        if name not in given and name not in {STATE, LEFT, PREVIOUS}
+    )
+
+
+def _pairs(given: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
+    """Return all pairs of a step's own columns, and of these with those that are given."""
+    return [*product(given, own), *combinations(own, 2)]
+
+
+def _part_with(linked: LinkedSchema, parents: TableModel, slot: str) -> float:
+    """Return the part of the parents that have a row in a counted table of child rows, by the parents' model."""
+    least = {SECOND: 2, OTHERS: 3, REST: 2}[slot]
+    levels = linked.counts[linked.size].levels
+    enough = frozenset(code for code in range(len(levels)) if code + 1 >= min(least, len(levels)))
+    return parents.mass({named(PARENT, linked.size): enough})
+
+
+def _measured(model: TableModel) -> float:
+    """Return the total weight that a fitted model found."""
+    return float(cast("Any", model).total)

@@ -1,0 +1,1 @@
+"""INTERNAL. Scores of two linked tables: what a release keeps of households, and of the people in each."""

@@ -1,0 +1,142 @@
+"""Households with their persons, fitted as two linked tables: errors of structure, broken rules, time and memory.
+
+`--acs FILE --households FILE` names a state's person and household records of 2024, as `census load` writes them;
+without them households of the built-in census are fitted. Errors are total variation, 0 to 1, means over tables:
+H of households, HP of households and persons, P2 and P3 of persons, W within households, S by size, G by race of the
+reference person. Their floor is a bootstrap sample of the same households, their ceiling persons assigned at random.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from benches.figures import fresh
+from studies.figures import Figure, limited
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stratsynth.schema.linked import LinkedSchema
+
+EPSILONS = (1.0, 4.0)
+DELTA = 1e-9
+ROWS = 50_000
+SECONDS, MEGABYTES, DRAWN = 120.0, 2000.0, 30.0
+"""Most seconds and megabytes of a fit with its sample, and seconds of drawing `HOUSEHOLDS`."""
+HOUSEHOLDS = 100_000
+TARGETS = {
+    1.0: {"H": 0.035, "P2": 0.04, "children": 0.02, "AGEP: difference, first x second": 0.05},
+    4.0: {"H": 0.028, "P2": 0.025, "children": 0.005, "AGEP: difference, first x second": 0.05},
+}
+"""Errors to reach on Pennsylvania, by epsilon: of kinds of tables, and of tables by how their names begin."""
+
+
+def run(
+    acs: str | None = None,
+    households: str | None = None,
+    rows: int | None = None,
+    seeds: int = 1,
+    epsilons: Sequence[float] = EPSILONS,
+) -> list[Figure]:
+    """Fit at each epsilon as often as `seeds` says, each in a process of its own."""
+    where = "census" if acs is None else "records"
+    figures = []
+    for epsilon in epsilons:
+        for seed in range(seeds):
+            wanted = {"acs": acs, "households": households, "rows": rows or ROWS, "epsilon": epsilon, "seed": seed}
+            found = fresh("linked", wanted)
+            name = f"{where}, epsilon {epsilon:g}" + (f", fit {seed + 1}" if seeds > 1 else "")
+            figures += _figures(name, found, {} if acs is None else TARGETS.get(epsilon, {}))
+    return figures
+
+
+def _figures(name: str, found: dict[str, Any], targets: dict[str, float]) -> list[Figure]:
+    figures = []
+    for kind, value, floor, ceiling in found["means"]:
+        said = f"{name}: {kind}, floor {floor:.3f}, ceiling {ceiling:.3f}"
+        figures.append(limited(said, value, targets[kind], "TV") if kind in targets else Figure(said, value, "TV"))
+    for table, value in found["tables"]:
+        most = next((least for begin, least in targets.items() if len(begin) > 2 and table.startswith(begin)), None)
+        said = f"{name}: {table}"
+        figures.append(Figure(said, value, "TV") if most is None else limited(said, value, most, "TV"))
+    figures += [
+        Figure(f"{name}: {structure}, of {of}, {real:.4f} in truth", value, "share")
+        for structure, of, real, value in found["shares"]
+    ]
+    return [
+        *figures,
+        limited(f"{name}: rows that break a rule", found["broken"], 0, "rows"),
+        Figure(f"{name}: rows drawn without all that is known", found["backed_off"], "rows"),
+        Figure(f"{name}: households with the sum in another band than drawn", found["other_bands"], "share"),
+        limited(f"{name}: seconds of a fit", found["seconds"], SECONDS, "s"),
+        limited(f"{name}: seconds of drawing {HOUSEHOLDS:,} households", found["drawn"], DRAWN, "s"),
+        limited(f"{name}: peak memory", found["peak"], MEGABYTES, "MB"),
+    ]
+
+
+def main(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Fit once; return errors, times and memory."""
+    import numpy as np
+
+    import stratsynth as ss
+    from stratsynth.evaluation import LinkedColumns, broken_rules, household_shares, linked_errors, linked_means
+    from stratsynth.evaluation.linked.rows import AGES
+    from stratsynth.mechanisms import make
+    from studies.figures import peak_megabytes
+
+    schema, real = data(wanted)
+    columns = replace(
+        LinkedColumns.of(schema, group="RAC1P"),
+        ends=AGES,
+        counted={"children": {"AGEP": "..17"}, "married persons": {"MAR": "1"}},
+    )
+    table = ss.open_tables(*real, schema=schema, declared_size=len(real[0]))
+    start = time.perf_counter()
+    release = ss.fit(
+        make("linked", {"base": wanted.get("base", "aim")}),
+        table,
+        ss.Budget(wanted["epsilon"], DELTA),
+        seed=wanted["seed"],
+    )
+    made = release.sample_tables(len(real[0]), seed=1)
+    seconds, peak = time.perf_counter() - start, peak_megabytes()
+    counted: dict[str, Any] = {}
+    start = time.perf_counter()
+    release.model.linked_tables(HOUSEHOLDS, np.random.default_rng(2), counted)
+    drawn = time.perf_counter() - start
+    errors, shares = linked_errors(real, made, columns), household_shares(real, made, columns)
+    means = linked_means(errors)
+    within = errors[errors["kind"] == "W"]
+    return {
+        "means": means[["kind", "value", "floor", "ceiling"]].values.tolist(),
+        "tables": within[["table", "value"]].values.tolist(),
+        "shares": shares[["structure", "of", "real", "synthetic"]].values.tolist(),
+        "broken": sum(broken_rules(made, columns).values()),
+        "backed_off": sum(counted["backed_off"].values()) + counted["relaxed"],
+        "other_bands": counted["other_bands"] / counted["parents"],
+        "seconds": seconds,
+        "drawn": drawn,
+        "peak": peak,
+    }
+
+
+def data(wanted: dict[str, Any]) -> tuple[LinkedSchema, tuple[Any, Any]]:
+    """The schema, and households that persons live in, with all persons."""
+    import pandas as pd
+
+    from stratsynth import census
+    from stratsynth.census import acs
+
+    if wanted["acs"] is None:
+        return census.linked_schema(), census.make_households(wanted["rows"])
+    households, persons = (pd.read_parquet(wanted[key]) for key in ("households", "acs"))
+    lived = (households["TYPEHUGQ"].astype("Int64") == 1) & (households["NP"] > 0)
+    return acs.linked_schema(year=2024), (households[lived], persons)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(json.loads(sys.argv[1]))) + "\n")

@@ -1,0 +1,71 @@
+"""Opening of two linked tables: arguments are checked, and the headers of both tables. No row is read."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.checks import check_account, check_integer, quoted_value
+from stratsynth.data.linked_tables import private_tables
+from stratsynth.data.sources import open_source
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.inputs import check_ledger
+from stratsynth.schema.encoding import locate
+from stratsynth.schema.linked import LinkedSchema
+from stratsynth.schema.values import check_type
+
+if TYPE_CHECKING:
+    from stratsynth.data.table import PrivateTable
+
+
+def open_tables(
+    parent: Any,
+    child: Any,
+    *,
+    schema: LinkedSchema | str | PathLike[str],
+    declared_size: int | None = None,
+    ledger: str | PathLike[str] | None = None,
+    ledger_epsilon: float | None = None,
+    account: str | None = None,
+    new_account: str | None = None,
+    public: bool = False,
+) -> PrivateTable:
+    """Return two linked tables to fit on, such as households and persons. Nothing but their headers is read.
+
+    Args:
+        parent: The parent table: the path of a file, a pandas or polars frame, or an Arrow table.
+        child: The child table, with the parent's key in each row.
+        schema: A `LinkedSchema`, or the path of its file, of format stratsynth-schema/2.
+        declared_size: The publicly known approximate number of parents that have a child row.
+        ledger: The file of the account of both tables, as for `open_table`.
+        ledger_epsilon: As there.
+        account: As there.
+        new_account: As there.
+        public: As there.
+
+    Raises:
+        SchemaError: An invalid schema, or data that lack one of its columns.
+        UsageError: Data that cannot be read, and arguments that contradict each other.
+    """
+    from stratsynth.data.overlap import check_public_inputs
+
+    check_integer("declared_size", declared_size, 1, 2**53, optional=True)
+    check_account(ledger_epsilon, account, new_account)
+    check_ledger(ledger, ledger_epsilon, account, public=public)
+    if not isinstance(schema, LinkedSchema | str | PathLike):
+        raise UsageError(f"linked tables need a LinkedSchema, or the path of its file, not {quoted_value(schema)}.")
+    known = schema if isinstance(schema, LinkedSchema) else LinkedSchema.load(schema)
+    parents, children = both = open_source(parent), open_source(child)
+    for source, names in zip(
+        both, ((*known.parent.names, known.key), (*known.child.names, *known.beside)), strict=True
+    ):
+        if source.engine is not None:
+            raise Unsupported("linked tables are files, or frames in memory: write them to Parquet files.")
+        types = source.types()
+        for name, place in zip(names, locate(names, source.columns()), strict=True):
+            if types is not None:
+                check_type(name, types.field(place).type)
+    if public:
+        check_public_inputs(declared=both)
+    account_of = (ledger, ledger_epsilon, account, new_account)
+    return private_tables(parents, children, known, declared_size, *account_of, public=public)

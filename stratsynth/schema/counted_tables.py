@@ -1,0 +1,239 @@
+"""Schema of the tables that a fit of linked tables counts, side by side, and the bands of their numbers.
+
+`CountedTables` is a schema like any other: columns named `parent.X`, `second.X` and so on, of levels alone. The rows of
+a household weigh at most the declared weight in each table, so that every table of counts, and every score made of one,
+moves with a household as with one row of that weight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from stratsynth.errors import SchemaError
+from stratsynth.schema.bands import Bands
+from stratsynth.schema.columns import Categorical, Numeric
+from stratsynth.schema.consistent import Spans, adds_up, differs, rules_where, spans_between, spans_of, takes
+from stratsynth.schema.linked import MOST_DRAWN, ChildCount, LinkedSchema
+from stratsynth.schema.rules import Rule
+from stratsynth.schema.schema import PUBLIC, Schema, Unit
+from stratsynth.schema.weight import RowWeight
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stratsynth.schema.columns import Column
+
+PARENT, SECOND, OTHERS, REST = "parent", "second", "others", "rest"
+"""Counted tables: of households, of their second persons, of all further ones; and of all but the reference, which a
+fit asks in place of these two where households are few."""
+SLOTS = (PARENT, SECOND, OTHERS, REST)
+REFERENCE = "R_"
+"""Prefix of the reference person's columns."""
+SHARE, LEFT, ALL = "SHR", "REM", "ALL"
+"""Bands of the others' sum and of what is left of it, and whether a person has all that is left."""
+STATE, PREVIOUS, DIFFERENCE = "ST", "PREV", "DIF"
+"""State of the household, the number of the person before, and the difference from it."""
+FEW = ("0", "1", "2+")
+"""Numbers of persons left that a state tells apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedWeight(Unit):
+    """Privacy unit of linked tables: a key with all its rows, which weigh no more together than one row may.
+
+    So they are priced as one row: `max_rows` is 1.
+    """
+
+    max_rows: int = 1
+    tables: tuple[str, str]
+    """Names of the parent table, whose rows are the units, and of the child table."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountedTables(Schema):
+    """Columns of the counted tables of a linked schema, or some of them."""
+
+    linked: LinkedSchema = field(kw_only=True)
+    """Schema of the two tables."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the linked schema's file and of the columns that are here, in hexadecimal."""
+        return hashlib.sha256(json.dumps([self.linked.to_toml(), list(self.columns)]).encode()).hexdigest()
+
+    def to_toml(self) -> str:
+        """Return the linked schema as TOML text, of format stratsynth-schema/2."""
+        return self.linked.to_toml()
+
+    def of(self, slot: str) -> CountedTables:
+        """Return the columns of one counted table, under their names here."""
+        found = self.restrict(name for name in self.columns if slot_of(name) == slot)
+        assert isinstance(found, CountedTables)  # noqa: S101 - of the same class
+        return found
+
+
+def slot_of(name: str) -> str:
+    """Return the counted table that a column named `slot.column` is of."""
+    return name.partition(".")[0]
+
+
+def named(slot: str, column: str) -> str:
+    """Return the name of a column of a counted table: `slot.column`."""
+    return f"{slot}.{column}"
+
+
+def sum_bands(linked: LinkedSchema) -> Bands | None:
+    """Return the bands of what is left of the sum; None where nothing is added up."""
+    return None if linked.sum is None or linked.sum[1].left is None else Bands(linked.sum[1].left)
+
+
+def number_bands(linked: LinkedSchema) -> Bands | None:
+    """Return the bands of the number of the row before; None where no column's differences are counted."""
+    return None if linked.difference is None or linked.previous is None else Bands(linked.previous)
+
+
+def difference_bands(linked: LinkedSchema) -> Bands | None:
+    """Return the bands of differences; None where no column's are counted."""
+    return None if linked.difference is None else Bands(linked.differences)
+
+
+def states(linked: LinkedSchema) -> tuple[str, ...]:
+    """Return the states of a household with someone left: (meeting the condition)/(not), or all that are left."""
+    if linked.state is None:
+        return FEW[1:]
+    return tuple(f"{one}/{other}" for one in FEW for other in FEW if (one, other) != ("0", "0"))
+
+
+def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
+    """Return the levels of each column of a counted table, by its name there, in order."""
+    parent = {name: column.all_levels for name, column in linked.parent.columns.items()}
+    for name, each in linked.counts.items():
+        parent[name] = each.levels
+    own = {name: column.all_levels for name, column in linked.child.columns.items()}
+    parent |= {REFERENCE + name: levels for name, levels in own.items()}
+    left, before, apart = sum_bands(linked), number_bands(linked), difference_bands(linked)
+    if left is not None:
+        parent[SHARE] = left.levels
+    if slot == PARENT:
+        return parent
+    state: dict[str, tuple[str, ...]] = {}
+    if slot == OTHERS:
+        state[STATE] = states(linked)
+        state |= {} if left is None else {LEFT: left.levels}
+        state |= {} if before is None else {PREVIOUS: before.levels}
+    if slot != REST:
+        own |= {} if apart is None else {DIFFERENCE: apart.levels}
+        own |= {} if left is None else {ALL: ("0", "1")}
+    for name in state.keys() | own.keys():
+        if name in parent:
+            raise SchemaError(f"column {name} is in both tables, or is named as one that is made here; rename it")
+    return parent | state | own
+
+
+def counted_tables(linked: LinkedSchema) -> CountedTables:
+    """Return the schema of the counted tables of a linked one."""
+    columns: dict[str, Column] = {
+        named(slot, name): Categorical(levels=levels)
+        for slot in SLOTS
+        for name, levels in slot_levels(linked, slot).items()
+    }
+    drafted = [table for table in (linked.parent, linked.child) if table.origin != PUBLIC]
+    nobody = [table for table in drafted if table.reviewed_by is None]
+    stated, plain = [*nobody, *drafted, linked.parent][0], Schema(columns)
+    return CountedTables(
+        columns,
+        unit=SharedWeight(column=linked.key, tables=linked.names),
+        row_weight=RowWeight(linked.weight, f"share of {linked.key}", mean=1.0),
+        rules=tuple(_rules(linked, plain)),
+        linked=linked,
+        origin=stated.origin,
+        reviewed_by=stated.reviewed_by,
+    )
+
+
+def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
+    """Yield the rules of both tables, and those across them, as rules of the counted columns' levels."""
+    size = named(PARENT, linked.size)
+    for name, levels in linked.occupied.items():
+        others = tuple(level for level in linked.parent.levels(name) if level not in levels)
+        if others:
+            yield Rule(when={size: plain.levels(size)}, never={named(PARENT, name): others})
+    for rule in linked.parent.rules:
+        yield from _renamed(rule, linked.parent, {n: named(PARENT, n) for n in rule.names}, linked.counts)
+    for rule in linked.child.rules:
+        yield from _renamed(rule, linked.child, {n: named(PARENT, REFERENCE + n) for n in rule.names})
+        for slot in (SECOND, OTHERS, REST):
+            yield from _renamed(rule, linked.child, {n: named(slot, n) for n in rule.names})
+    yield from _consistent(linked)
+    for number, rule in enumerate(linked.rules, start=1):
+        if not isinstance(rule, Rule):
+            raise SchemaError("rules must be a list of Rule")
+        names = {n: n if slot_of(n) in SLOTS and "." in n else named(PARENT, n) for n in rule.names}
+        if len({slot_of(name) for name in names.values()}) > 1:
+            raise SchemaError(
+                f"rule {number}: a rule is of one counted table, and those of child rows have the parent's columns"
+            )
+        found = Rule(
+            when={names[n]: c for n, c in rule.when.items()}, never={names[n]: c for n, c in rule.never.items()}
+        )
+        found.cells(plain)  # refuses columns and levels that there are not
+        yield found
+
+
+def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
+    """Yield the rules by which differences and sums are those of the numbers: see `stratsynth.schema.consistent`."""
+    before, apart, left = number_bands(linked), difference_bands(linked), sum_bands(linked)
+    if linked.difference is not None and before is not None and apart is not None:
+        column, name = linked.child.column(linked.difference), linked.difference
+        numbers, differences = spans_of(column), spans_between(apart, column)
+        first = named(SECOND, REFERENCE + name), named(SECOND, DIFFERENCE), named(SECOND, name)
+        yield from rules_where(first, (numbers, differences, numbers), differs)
+        later = named(OTHERS, PREVIOUS), named(OTHERS, DIFFERENCE), named(OTHERS, name)
+        yield from rules_where(later, (spans_between(before, column, bounded=True), differences, numbers), differs)
+    if linked.sum is not None and left is not None:
+        name, total = linked.sum
+        column = linked.child.column(total.column)
+        own, rest = spans_of(column, nothing=0.0), spans_between(left, column)
+        whole = named(PARENT, name), named(PARENT, REFERENCE + total.column), named(PARENT, SHARE)
+        yield from rules_where(whole, (spans_of(linked.parent.column(name), beyond=True), own, rest), adds_up)
+        everything: Spans = {"0": (0.0, 0.0), "1": (1.0, 1.0)}
+        for slot, band in ((SECOND, SHARE), (OTHERS, LEFT)):
+            columns = named(slot, band), named(slot, ALL), named(slot, total.column)
+            yield from rules_where(columns, (rest, everything, own), takes)
+
+
+def _renamed(
+    rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
+) -> Iterator[Rule]:
+    """Yield a rule of a schema as rules of levels, each column under another name; none where it forbids nothing.
+
+    A column of `counts` has the levels of its count: those whose numbers all meet the rule's condition.
+    """
+    for never, box in zip(rule.never, rule.cells(schema), strict=True):
+        levels = {
+            name: _counted(counts[name], schema.column(name), codes)
+            if name in counts
+            else tuple(schema.levels(name)[code] for code in sorted(codes))
+            for name, codes in box.items()
+        }
+        if all(levels.values()):
+            yield Rule(
+                when={names[n]: found for n, found in levels.items() if n != never}, never={names[never]: levels[never]}
+            )
+
+
+def _counted(count: ChildCount, column: Column, codes: frozenset[int]) -> tuple[str, ...]:
+    """Return the levels of a count all of whose numbers have one of these codes in a column of the parent."""
+    if isinstance(column, Numeric):
+        spans = [column.extents[code] for code in codes if code < len(column.extents)]
+        met = [any(low <= number <= top for low, top in spans) for number in range(MOST_DRAWN + 1)]
+        ends = [met[number : number + 1] for number in range(count.least, count.top)]
+        ends.append(met[count.top : max(count.top, min(MOST_DRAWN, int(column.upper))) + 1])
+        return tuple(level for level, numbers in zip(count.levels, ends, strict=True) if all(numbers))
+    texts = {column.all_levels[code] for code in codes}
+    return tuple(level for level in count.levels if level in texts)
