@@ -52,6 +52,7 @@ def posterior(noisy: NDArray[np.int64] | Floats, sigma: float) -> Floats:
     values = np.asarray(noisy, np.float64)
     if not sigma:
         return np.maximum(values, 0.0)
+    values, level, times = np.unique(values, return_inverse=True, return_counts=True)
     highest = max(float(values.max(initial=0.0)), 0.0) + sigma
     points = min(MOST_POINTS, math.ceil(FINE * highest / sigma) + 1)
     grid = np.linspace(0.0, highest, points)
@@ -61,10 +62,10 @@ def posterior(noisy: NDArray[np.int64] | Floats, sigma: float) -> Floats:
     for _ in range(STEPS):
         # expectation: each count's posterior on the grid; maximisation: their mean is the next prior
         shares = likely * prior
-        prior = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+        prior = times / len(level) @ (shares / shares.sum(axis=1, keepdims=True))
     shares = likely * prior
     means: Floats = shares @ grid / shares.sum(axis=1)
-    return means
+    return means[level]
 
 
 def projected(values: NDArray[np.int64] | Floats, total: float) -> Floats:

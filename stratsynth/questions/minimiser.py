@@ -1,8 +1,7 @@
 """`Minimiser`: noisy coefficients that minimise a sum of losses over rows plus a fixed public penalty.
 
-With F(w) = sum over rows of part x loss(x.w, y) + strength |w|^2 / 2, each loss convex in w and no gradient of one
-longer than L, one row more or fewer moves the minimiser by at most L / strength, an exchanged row by 2 L / strength.
-Answered is a grid point within a public distance of the minimiser, which adds twice that: docs/privacy.md, section 3.
+With F(w) = sum over rows of part x loss(x.w, y) + strength |w|^2 / 2, and no gradient of a convex loss longer than L,
+a row more moves the minimiser by at most L / strength, an exchanged one by twice that: docs/privacy.md, section 3.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge
-from stratsynth.checks import number, one_of
+from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
 from stratsynth.questions.admission import known
@@ -41,12 +40,9 @@ if TYPE_CHECKING:
 SLOPE = {"linear": 1.0, "logistic": 1.0, "softmax": math.sqrt(2)}
 CURVATURE = {"linear": 1.0, "logistic": 0.25, "softmax": 0.5}
 """Largest first derivative, an L2 norm, and largest second derivative of a row's loss by its logits."""
-TOLERANCE, FINE = 2.0**-8, 2.0**20
-"""Largest certified distance from the minimiser, and grid points, in the movement by one row more or fewer."""
-MOST_FEATURES, MOST_ROWS = 2_048, 10_000_000
-"""Features at most, and rows up to which every table is certified, whatever they hold."""
-ULP = 2.0**-53
-"""Largest relative error of one operation on floats."""
+TOLERANCE, FINE, ULP = 2.0**-8, 2.0**20, 2.0**-53
+"""Largest certified distance from the minimiser and grid points, in its movement by a row; a float's relative error."""
+MOST_FEATURES, MOST_ROWS = 2_048, 10_000_000  # every table of so many rows is certified, whatever it holds
 
 
 @known
@@ -77,22 +73,15 @@ class Minimiser(Question):
         one_of("minimiser: link", self.link, tuple(SLOPE), error=MechanismError)
         check_target("minimiser", self.design, self.target, schema, numeric=self.link == "linear")
         check_parts("minimiser", self.by, self.parts, schema)
-        number("minimiser: clip", self.clip, least=1e-9, most=1e9, error=MechanismError)  # its square is a float too
-        for name in ("strength", "rho"):
+        for name in ("clip", "strength", "rho"):
             check_positive(f"minimiser: {name}", getattr(self, name))
         if self.link == "logistic" and schema.size(self.target) != 2:
             raise MechanismError(f"minimiser: logistic needs a target of two levels; {self.target} has not.")
         if len(self.design.names(schema)) > MOST_FEATURES:
             raise Unsupported(f"minimiser: more than {MOST_FEATURES:,} features; name fewer columns.")
-        if not 2**-10 < self.strength / self.clip**2 < 1e30 or self.scale(schema, Neighbours.REPLACE) > WIDEST:
-            raise MechanismError(
-                "minimiser: rho is too small, or the strength not above a 1,024th of the squared clip."
-            )
-        if not self.solvable(schema):
-            raise MechanismError(
-                f"minimiser: strength {self.strength:.3g} is too small for {self.design.most_features:,} features a "
-                f"row: rounding could hide the minimiser of {MOST_ROWS:,} rows. Take a larger one, or fewer features."
-            )
+        fits = 1e-9 <= self.clip <= 1e9 and 2**-10 < self.strength / self.clip**2 < 1e30 and self.solvable(schema)
+        if not fits or self.scale(schema, Neighbours.REPLACE) > WIDEST:
+            raise MechanismError("minimiser: rho or strength is too small, or the clip is not from 1e-9 to 1e9.")
 
     @property
     def step(self) -> float:
@@ -109,10 +98,7 @@ class Minimiser(Question):
         return len(self.design.names(schema)) * (schema.size(self.target) if self.link == "softmax" else 1)
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return a float: the most that the exact answer moves for `neighbours`, in the L2 norm, rounded up.
-
-        Beside the minimiser move its distance from what is certified, and half a grid point in each coordinate, twice.
-        """
+        """Return the most that the exact answer moves, in the L2 norm: minimiser, certified distances, roundings."""
         steps = (1 if neighbours == Neighbours.ADD_REMOVE else 2) + 2 * TOLERANCE
         return (steps * self.step + math.sqrt(self.size(schema)) * self.grid) * (1 + 1e-12)
 
@@ -124,14 +110,10 @@ class Minimiser(Question):
         """True if rounding leaves half of what is certified to the solver, for any table of up to `MOST_ROWS` rows."""
         logits = schema.size(self.target) if self.link == "softmax" else 1
         far = min(math.sqrt(2 * MOST_ROWS * math.log(max(logits, 2)) / self.strength), MOST_ROWS * self.step)
-        far += self.step
-        return self.rounding(MOST_ROWS, logits, far) <= TOLERANCE * SLOPE[self.link] * self.clip / 2
+        return self.rounding(MOST_ROWS, logits, far + self.step) <= TOLERANCE * SLOPE[self.link] * self.clip / 2
 
     def rounding(self, rows: float, logits: int, far: float) -> float:
-        """Return a bound of how far floats put the gradient from the true one, an L2 norm, at coefficients `far` off 0.
-
-        Of so many `rows`, and `logits` of a row, whose features are not 0 in at most `most_features`.
-        """
+        """Return a bound of the error of a gradient in floats, an L2 norm, at coefficients of the length `far`."""
         terms = ROWS + rows / ROWS + 64 + 8 * logits
         off = rows * self.clip * (self.design.most_features * self.clip * far + terms)
         return 2 * ULP * (off + self.strength * terms * far)
@@ -147,8 +129,7 @@ class Minimiser(Question):
 
     def exact(self, at: Setting, exact: Exact) -> Ints:
         """Return the answer without noise at a Setting: integers in units of the grid."""
-        read: Any = exact.columns
-        rows = CodedRows(at.schema, read.codes, read.numbers, read.size, read.weights)
+        rows = CodedRows(at.schema, *(getattr(exact.columns, n) for n in ("codes", "numbers", "size", "weights")))
         return np.rint(minimised(self, rows) / self.grid).astype(np.int64).ravel()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
@@ -186,8 +167,8 @@ class Minimiser(Question):
 def minimised(asked: Minimiser, rows: CodedRows) -> Floats:
     """Return coefficients within TOLERANCE x step of the minimiser over the rows, a line a feature.
 
-    Accelerated descent, preconditioned by the largest curvature, for growing guesses of the ratio of largest to least
-    curvature; the last is its bound, for which the number of steps is enough whatever the rows (docs/privacy.md).
+    Accelerated descent, preconditioned by the largest curvature, for growing guesses of its ratio to the least; the
+    last is a bound, for which the number of steps is enough whatever the rows (docs/privacy.md).
     """
     slope, bend, least = SLOPE[asked.link] * asked.clip, CURVATURE[asked.link], asked.strength
     curved = least * np.eye(len(asked.design.names(rows.schema)))
@@ -230,6 +211,5 @@ def _gradient(asked: Minimiser, rows: CodedRows, w: Floats) -> tuple[Floats, flo
             slopes = np.exp(each - each.max(axis=1, keepdims=True))
             slopes /= slopes.sum(axis=1, keepdims=True)
             slopes[np.arange(len(x)), rows.codes[asked.target][which].astype(np.intp)] -= 1
-            slopes = slopes[:, -w.shape[1] :]
-        found += x.T @ (slopes * part[:, None])
+        found += x.T @ (slopes[:, -w.shape[1] :] * part[:, None])
     return found, asked.rounding(rows.size, w.shape[1], float(np.linalg.norm(w)))
