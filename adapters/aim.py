@@ -79,14 +79,14 @@ class AIM(Poolable[Graphical]):
     """Largest number of steps of the last fit, which stops earlier when it has converged."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of their ranges, and a workload that no schema could have."""
+        """Raise UsageError on settings out of their ranges, and on a workload that no schema could have."""
         super().__post_init__()
         Workload(self.workload, self.weights)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment.
+        """Return the whole budget as a zCDP allotment, rho per row, by public facts.
 
-        Refuse a workload, public table or columns too large, and unknown columns.
+        Unsupported for a workload, public table or columns too large; UsageError for unknown columns.
         """
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
@@ -106,7 +106,7 @@ class AIM(Poolable[Graphical]):
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Program for `allot`: measures columns; chooses, measures, fits in rounds; returns the last learner.
 
-        Columns, size and prior are public facts.
+        Columns, size and prior are public facts; `rng` is not used.
         """
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)
@@ -159,6 +159,7 @@ class AIM(Poolable[Graphical]):
 
     @cached_property
     def _workload(self) -> Workload:
+        """Workload of the settings: marginals and their weights."""
         return Workload(self.workload, self.weights)
 
     @once
@@ -190,4 +191,5 @@ class AIM(Poolable[Graphical]):
         return rho * FIRST if self._starters(public, rho) else rho
 
     def _rounds(self, public: Public, people: float, rho: float) -> int:
+        """Return the number of rounds: as set, or by `public` columns, `people` (size) and `rho`."""
         return self.rounds or usual_rounds(len(public.schema.names), people, rho)

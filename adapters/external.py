@@ -68,7 +68,7 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse a synthesizer that is no named function, a claim without author `by`, and settings out of range."""
+        """Raise UsageError on a synthesizer that is no named function, a claim without `by`, settings out of range."""
         super().__post_init__()
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
@@ -89,7 +89,7 @@ class External(Mechanism["Drawn"]):
         return self.values
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the budget's epsilon as a claimed allotment, unverified; refuse if neither `rows` nor a size is given.
+        """Return the budget's epsilon as a claimed allotment, unverified; UsageError without `rows` or a public size.
 
         A schema without columns or with row weights, a claim that takes the row count as public under add-remove, and
         units of several rows are refused too.
@@ -104,9 +104,9 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Program on public facts that gives the synthesizer all rows, for `allot`; returns a model of what it made.
+        """Program on public facts that gives the synthesizer all rows and `rng`, for `allot`; returns a `Drawn`.
 
-        Refused are results without all columns, or of columns of unequal lengths.
+        MechanismError if it fails, or if its result lacks columns or has columns of unequal lengths.
         """
         schema, budget = public.schema, replace(allot.promise.plain, epsilon=allot.amount)
         frame = yield from raw(self._claim(budget))
@@ -183,7 +183,7 @@ class Drawn(TableModel):
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
         """Return a model that draws from these rows: `codes`, arrays of level numbers by column of the schema.
 
-        Refuse other columns, and columns of unequal lengths.
+        MechanismError for other columns, columns of unequal lengths, and numbers that are no levels.
         """
         clean: dict[str, NDArray[Any]] = {}
         for name in schema.names:
@@ -210,7 +210,7 @@ class Drawn(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` of the table's rows, codes by column, drawn by `rng`, that meet `where`, column -> level numbers.
 
-        Drawn without replacement if there are as many.
+        Drawn without replacement if there are as many; MechanismError if no row meets the condition.
         """
         rows = np.flatnonzero(self._match(where or {}))
         if n and not rows.size:

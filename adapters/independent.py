@@ -50,9 +50,9 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts, for `allot`: asks all one-way tables, returns their model.
+        """Program on public facts, for `allot`: asks all one-way tables, returns their model; `rng` is not used.
 
-        Of a prior, rows reweighted.
+        With a prior it returns the model of its rows, reweighted.
         """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         total = records(tables, public.size)
@@ -61,9 +61,9 @@ class Independent(Mechanism[TableModel]):
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts that runs the steps for `allot` without a prior and returns their model.
+        """Program on public facts that runs the steps for `allot`, `rng`, without a prior and returns their model.
 
-        Its fit counts as work.
+        If there is a prior, fitting it is counted as work.
         """
         model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
@@ -99,7 +99,7 @@ class Product(TableModel):
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Return `n` rows, codes by column, drawn by `rng` independently among levels `where` (column -> numbers).
 
-        Refuse a condition of probability 0; None is no condition.
+        MechanismError for a condition of probability 0; None is no condition.
         """
         rows: Codes = {}
         for column in self.schema.names:

@@ -67,6 +67,9 @@ REMEDY = "leave columns out, use fewer bins, or take the mechanism independent, 
 """Words on tables that are too wide."""
 COLUMNS, CHOICES = 0.45, 0.1
 """Shares of the budget that measure columns and choose pairs; the pairs get `PAIRS`."""
+ALONE = 1.0
+"""Largest weight of the prior, in records, where columns alone are counted: it is uniform then, as columns may have to
+move far from their counts where rules join them."""
 MOST_KNOWN = 2**18
 """Largest number of cells that public tables may give the model; of many tables, the first ones are taken."""
 
@@ -96,7 +99,7 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment; refuse trees of pairs of public columns that are too large."""
+        """Return the whole budget as rho per row, zCDP; Unsupported if trees of public pairs are too large."""
         schema = public.schema
         pairs = sorted((schema.cells(pair) for pair in combinations(schema.names, 2)), reverse=True)
         largest = sum(pairs[: max(0, len(schema.names) - 1)])
@@ -112,7 +115,7 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program on public facts, spending `allot`: columns, chosen pairs, fit; returns the learner or an arbiter."""
+        """Program on public facts, for `allot`, not `rng`: columns, chosen pairs, fit; returns learner or arbiter."""
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -130,10 +133,10 @@ class MST(Poolable[Graphical]):
             settled=total,
             tables=list(tables),
             most_cells=MOST_CELLS,
-            prior=self.prior,
+            prior=self.prior if twos else min(self.prior, ALONE),
             iterations=self.iterations,
             engine=self.engine,
-            base=product(sizes, {table.clique[0]: denoised(table, total) for table in ones}, total),
+            base=product(sizes, {table.clique[0]: denoised(table, total) for table in ones}, total) if twos else None,
             published=tuple(one for one in known if one.clique in kept),
             denoise=public.prior is None,  # rows of a prior are judged by noisy counts
         )
@@ -142,12 +145,12 @@ class MST(Poolable[Graphical]):
             if arbiter is not None:
                 return arbiter
         fitted = tuple(own.taken_in(last=True))
-        problem = Problem(sizes, fitted, total, rules, own.base, prior=self.prior, iterations=self.iterations)
+        problem = Problem(sizes, fitted, total, rules, own.base, prior=own.prior, iterations=self.iterations)
         own.solution = yield from work(engine(self.engine), problem)
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks for the charges of an ordinary fit for `allot`, later choices among two pairs; no result.
+        """Program on public facts: an ordinary fit's charges for `allot`, choices among two pairs; no `rng`, no result.
 
         Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
         trees that are too large, and structural rules make no model larger than they may.
@@ -158,7 +161,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program of the paper's three steps, shares of `allot`; returns (columns' tables, tree's pairs').
+        """Program on public facts: the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
 
         Where columns alone are counted, they get all of rho, and there are no pairs. `rehearsed` omits most candidates.
         """
@@ -174,6 +177,7 @@ class MST(Poolable[Graphical]):
 
     @cached_property
     def _pairs(self) -> Workload:
+        """Workload of all pairs of columns."""
         return Workload("all 2-way")
 
 

@@ -86,7 +86,7 @@ class OutputPerturbation(Mechanism[Regression]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range, an unsound target and interactions that are no pairs; keep these as tuples."""
+        """Raise UsageError: settings out of range, an unsound target, interactions not pairs; keep these as tuples."""
         super().__post_init__()
         check_target(self, self.groups)
         check_interactions(self)
@@ -97,7 +97,7 @@ class OutputPerturbation(Mechanism[Regression]):
         return frozenset({Minimiser, Counts} if self.objective == "balanced" else {Minimiser})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
+        """Return the whole budget as a zCDP allotment (rho per row); Unsupported: settings unfit for public facts."""
         allot = budget.zcdp()
         self.question(public, allot.rho).check(public.schema)
         return allot
@@ -106,7 +106,7 @@ class OutputPerturbation(Mechanism[Regression]):
     def question(self, public: Public, rho: float) -> Minimiser:
         """Return the question for `rho` by public facts and settings, without weights of groups.
 
-        Refuse settings that the schema does not allow.
+        Unsupported for settings that the schema does not allow.
         """
         who, schema = self.name, public.schema
         check_columns(who, (*self.features, *self.groups), public)
@@ -127,7 +127,10 @@ class OutputPerturbation(Mechanism[Regression]):
         return asked
 
     def _strength(self, public: Public, link: Link, clip: float, rho: float) -> float:
-        """Return the factor of the penalty for a loss of this link: as set, or by public size, clip and `rho`."""
+        """Return the factor of the penalty for a loss of this link: as set, or by public size, clip and `rho`.
+
+        Unsupported if neither a strength is set nor a size declared.
+        """
         if self.strength is not None:
             return self.strength
         if public.size is None:
@@ -138,7 +141,7 @@ class OutputPerturbation(Mechanism[Regression]):
         return float(f"{FACTOR * (max(public.size * weight.each / weight.most, 1) * noise) ** (1 / 3):.6g}")
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Program on public facts that asks once, or first for the groups' sizes, and returns the regression."""
+        """Program on public facts, for `allot`: asks once, or first for sizes; returns a Regression; no `rng`."""
         asked, rho = self.question(public, allot.rho), allot.rho * (1 - 1e-9)
         by: tuple[str, ...] = ()
         parts: Floats | None = None
@@ -154,7 +157,7 @@ class OutputPerturbation(Mechanism[Regression]):
         return Regression(public.schema, cast("Coded", asked.design), asked.target, asked.link, theta, None, facts)
 
     def _facts(self, asked: Minimiser, features: int, noise: float) -> dict[str, Any]:
-        """Return a dict of the fit's figures: the penalty's factor, the clip, each coefficient's noise; texts."""
+        """Return a dict of figures: clip, penalty's factor as `asked` on `features`, `noise` a coefficient; texts."""
         described = {
             "Model": f"{asked.link} regression of {asked.target} on {features} features",
             "Objective": f"{self.objective}: sum of losses + {asked.strength:.4g} |w|^2 / 2",

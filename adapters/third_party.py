@@ -97,7 +97,7 @@ KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
 
 
 def known(name: str, *, rows: int | None = None) -> External:
-    """Return the synthesizer `name` of `KNOWN` as a mechanism for `rows` rows (None: declared); refuse other names."""
+    """Return the synthesizer `name` of `KNOWN` as a mechanism for `rows` rows (None: declared); else UsageError."""
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]
@@ -112,6 +112,7 @@ def known(name: str, *, rows: int | None = None) -> External:
 
 
 def _version(package: str) -> str:
+    """Return the text of an installed package's version; "" if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -298,7 +298,7 @@ def lens(
 
 
 def _table(place: Path) -> Path:
-    """Return the path `place` itself, a file; of a release folder, that of its table, and refuse one without rows."""
+    """Return the path `place` itself, a file; of a release folder, that of its table: UsageError without rows."""
     from stratsynth.errors import UsageError
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
@@ -395,7 +395,7 @@ def _thresholds(text: str) -> tuple[str, list[float]]:
 
 
 def _weighed_alike(schema: Path, *releases: Path) -> None:
-    """Refuse `releases`, release folders, whose certificate names another column of row weights than the `schema` file.
+    """Raise UsageError on `releases`, folders, whose certificate has other row weights than the `schema` file.
 
     A path that is no release folder passes.
     """

@@ -60,7 +60,7 @@ def number(
     what: str, value: object, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
     below: float = math.inf, optional: bool = False, hint: str = "", error: type[StratsynthError] = UsageError,
 ) -> None:  # fmt: skip
-    """Refuse, with `error` on `what`, a `value` no finite number in bounds, `above` and `below` excluded.
+    """Refuse, with `error` on `what`, a `value` no finite number from `least` to `most`, `above` and `below` excluded.
 
     `hint` follows the bounds in the message. None passes if it is `optional`.
     """
@@ -101,7 +101,7 @@ def path(what: str, value: object, *, error: type[StratsynthError] = UsageError)
 
 
 def check_seed(seed: int | None) -> None:
-    """Refuse a seed of post-processing that is no whole number of at least 0; None passes."""
+    """Raise UsageError on a seed of post-processing that is no whole number of at least 0; None passes."""
     check_integer("the seed", seed, optional=True)
 
 
@@ -117,7 +117,7 @@ MOST_LINE = 200
 
 
 def check_line(what: str, value: object) -> None:
-    """Refuse, in an error that opens with `what`, any value but None or a printable line of up to MOST_LINE signs."""
+    """Raise UsageError, opening with `what`, on a value but None or a printable line of up to MOST_LINE signs."""
     if value is None:
         return
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
@@ -125,7 +125,7 @@ def check_line(what: str, value: object) -> None:
 
 
 def check_account(ledger_epsilon: object, account: object, new_account: object = None) -> None:
-    """Refuse a cap `ledger_epsilon` no positive number, `account` and `new_account` that are no line; None passes."""
+    """Raise UsageError: cap `ledger_epsilon` not positive, `account`, `new_account` no line; None passes."""
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
     check_line("account", account)
     check_line("new_account", new_account)

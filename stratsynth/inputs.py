@@ -59,7 +59,7 @@ SHORTEST = 6
 
 
 def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """Return the citation `text` without outer spaces; raise `error` for words of a template, or no words."""
+    """Return the citation `text`, stripped; raise `error`, opening with `what`, for a template's words or none."""
     found = TEMPLATE.search(text)
     size, words = sum(character.isalnum() for character in text), text.split()
     if found or size < SHORTEST or (len(words) < 2 and text.isascii()):
@@ -78,7 +78,7 @@ def check_citation(what: str, text: str, *, error: type[StratsynthError] = Usage
 
 
 def check_ledger(ledger: object, cap: float | None, account: str | None, *, public: bool) -> None:
-    """Refuse a ledger or its cap of public data, and the name of an account without a ledger."""
+    """Raise UsageError: a ledger or its `cap` of `public` data, an `account` (name) without a ledger."""
     flag("public", public)
     if account is not None and ledger is None:
         raise UsageError(f"account {account!r} needs a ledger, the file that keeps it.")

@@ -58,7 +58,7 @@ class Range:
         return {name: end for name, end in every.items() if abs(end) < math.inf}
 
     def check(self, what: str, value: Any, kind: Any, hint: str = "") -> Any:
-        """Return `value`, a list as a tuple; UsageError if it is not of type `kind`, or outside the range.
+        """Return `value`, a list as a tuple; UsageError if not of type `kind` or in range, Unsupported if `refused`.
 
         The message begins with `what`, the setting's name; `hint` adds other values allowed.
         """

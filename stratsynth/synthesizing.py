@@ -132,7 +132,7 @@ def _looked_at(data: Data, source: Source, schema: Schema | None, size: int | No
 
 
 def _of_units(schema: Schema, unit: Unit) -> Schema:
-    """Return the schema with this unit, whose column is no longer among its columns; refuse another unit of its own."""
+    """Return the schema with this unit, its column no longer among the columns; UsageError if it has another."""
     if not isinstance(unit, Unit):
         raise UsageError(f'unit must be Unit(column="...", max_rows=...), not {quoted_value(unit)}.')
     if schema.unit not in ("record", unit):

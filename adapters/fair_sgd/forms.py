@@ -95,7 +95,7 @@ class OneLayer:
 
     @property
     def rate(self) -> float:
-        """Default learning rate: `RATE` over hidden units + 1."""
+        """Default learning rate, a float: `RATE` over hidden units + 1."""
         return RATE / (self.hidden + 1)
 
     @property

@@ -194,7 +194,7 @@ class Leaning:
         return self.task.settings.gamma2 * self._weights(apart, sums.noise / sizes)
 
     def _clip_slopes(self) -> tuple[Floats, Floats]:
-        """Return each group's slope of the penalty on clipping, and the mean excess of gradients; 0 before answers."""
+        """Return (groups' slopes of the penalty on clipping, mean excess of gradients), arrays; 0 before answers."""
         shape, groups = self.task.form.shape, len(self.task.labels)
         if not self.kept:
             return np.zeros(groups), np.zeros(shape)

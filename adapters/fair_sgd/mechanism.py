@@ -107,7 +107,7 @@ class FairSGD(Mechanism[Regression | Network]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range, an unsound target and interactions that are no pairs; keep these as tuples."""
+        """Raise UsageError: settings out of range, an unsound target, interactions not pairs; keep these as tuples."""
         super().__post_init__()
         check_target(self, self.groups)
         check_interactions(self)
@@ -115,7 +115,7 @@ class FairSGD(Mechanism[Regression | Network]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return a sampled allotment of all steps, with the least noise in the budget, by public facts.
 
-        Or refuse the schema.
+        Unsupported or UsageError for a schema that settings do not fit.
         """
         task = self.task(public, budget)
         return budget.sampled(rate=task.sampling, steps=task.descent.steps)
@@ -124,7 +124,7 @@ class FairSGD(Mechanism[Regression | Network]):
     def task(self, public: Public, budget: Budget) -> FairSgdProblem:
         """Return the task by public facts, settings and budget, cached.
 
-        Refuse settings that the schema does not allow.
+        Unsupported or UsageError for settings that the schema does not allow.
         """
         return task_of(self, public, budget)
 

@@ -116,7 +116,7 @@ class FairSgdProblem:
 def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem:
     """Return the fit's task by settings, public facts and budget.
 
-    Refuse unfit columns, groups of a stratum, vain mitigations.
+    Unsupported for unfit columns, groups of a stratum, vain mitigations.
 
     Those lack two groups, have gammas of 0, or even out clipping where no gradient is longer than the clip.
     """

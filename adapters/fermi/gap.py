@@ -84,7 +84,7 @@ class Steering:
         return found
 
     def step(self, positive: Floats) -> None:
-        """Move the multipliers by noisy numbers of records predicted as the second level: true class x group."""
+        """Move the multipliers by `positive`, true class x group: noisy numbers predicted as the second level."""
         here = np.einsum("ykg,yg->yk", self.weights, positive / self.records)
         self.mean = MEMORY * self.mean + (1 - MEMORY) * here
         self.upper = np.maximum(0, self.upper + self.paces * (self.mean - self.bounds[:, None]))

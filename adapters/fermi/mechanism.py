@@ -129,7 +129,7 @@ class DPFermi(Mechanism[Designed]):
     channels, height and width."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range; an unsound target, interactions, network, sizes; networks with open columns."""
+        """Raise UsageError: values out of range, unsound target, sizes; Unsupported: gap, networks of open rows."""
         super().__post_init__()
         if self.gap is not None and self.penalty is not None:
             raise UsageError(f"{self.name}: gap and penalty are two ways to one end: give one of them.")
@@ -169,7 +169,7 @@ class DPFermi(Mechanism[Designed]):
         return frozenset({Total, PublicRows} if self.protect == "sensitive" else {Total})
 
     def _check_network(self) -> None:
-        """Refuse a network that is neither a name nor a named function, and sizes of layers that do not fit it."""
+        """Raise UsageError on a network neither a name nor a named function, or sizes of layers unfit for it."""
         if self.network is not None and not (isinstance(self.network, str) and self.network in NAMED):
             named = callable(self.network) and hasattr(self.network, "__qualname__")
             if not named:
@@ -186,7 +186,7 @@ class DPFermi(Mechanism[Designed]):
             raise UsageError(f"{self.name}: hidden names at least one layer.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return an allotment of all steps, least noise in the budget; refuse settings unfit for it or public facts."""
+        """Return an Allotment of all steps, least noise in the budget; Unsupported: settings unfit for public facts."""
         if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
@@ -198,7 +198,7 @@ class DPFermi(Mechanism[Designed]):
 
     @once
     def task(self, public: Public, budget: Budget) -> FermiProblem:
-        """Return the task by schema, settings and budget, cached; refuse settings that the schema does not allow."""
+        """Return the task by public facts, settings and budget, cached; Unsupported, UsageError: unfit settings."""
         task = task_of(self, public, budget)
         if self.network is not None:
             from stratsynth.adapters.fermi.network_task import network_task
@@ -225,10 +225,10 @@ class DPFermi(Mechanism[Designed]):
         """Return a program that fits a model for each penalty, in order; all share the questions of `steps`.
 
         Args:
-            public: See `steps`.
-            allot: See `steps`.
+            public: The public facts of the fit.
+            allot: The reserved steps and their noise.
             penalties: Penalties in place of `penalty`: all positive, or all 0. Networks take one.
-            rng: See `steps`.
+            rng: Makes a network's first weights, and draws samples of public rows.
         """
         task = self.task(public, allot.promise)
         learned = yield from train(task, allot, penalties, rng)
@@ -236,7 +236,7 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult, steps: int) -> dict[str, Any]:
-        """Return figures of the fit `learned` of a task, a dict: steps, rate, clip, noise of a step; texts."""
+        """Return a dict of figures of a task's fit `learned` in so many steps: rate, clip, noise of a step; texts."""
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {
             "Model": task.title,

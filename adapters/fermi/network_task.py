@@ -56,7 +56,7 @@ class FermiNetworkProblem(FermiProblem):
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
         """Return the question of a step at `theta` (first axis 1) with cells' `slopes`, None without.
 
-        Refuse several models.
+        Unsupported for several models.
         """
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])
@@ -72,12 +72,12 @@ class FermiNetworkProblem(FermiProblem):
         return PerRowGradients(self.design, self.target, self.per_row, theta[0], by, slopes)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the network's model with the weights `theta` and these facts."""
+        """Return the released Module with the weights `theta`, one vector, and these facts, by name."""
         return Module(self.schema, self.design, self.target, self.blueprint, theta, facts)
 
 
 def network_task(task: FermiProblem) -> FermiNetworkProblem:
-    """Return a task's network version; refuse no features, other pixels than features, layers that couple rows."""
+    """Return a task's network version; Unsupported: no features, unlike pixels, layers that couple rows."""
     settings, who = task.settings, task.settings.name
     features = len(task.names) - 1
     assert settings.network is not None  # noqa: S101 - the caller's check

@@ -43,7 +43,7 @@ def penalty_in_words(settings: DPFermi, task: FermiProblem) -> str:
 
 
 def gap_in_words(task: FermiProblem, learned: FermiResult) -> dict[str, str]:
-    """Return captions and texts on a wanted gap of a task, the measured one, and how it was reached."""
+    """Return a dict, caption -> text: a task's wanted gap, the one that was `learned`, and how it was reached."""
     settings, gap = task.settings, learned.gap or {}
     second = task.schema.levels(task.target)[1]
     given = f", given {task.target}" if settings.criterion == "odds" else ""
@@ -63,7 +63,7 @@ def gap_in_words(task: FermiProblem, learned: FermiResult) -> dict[str, str]:
 
 
 def _reached(task: FermiProblem, multipliers: Sequence[float], thresholds: Floats | None) -> dict[str, str]:
-    """Return a caption and a text on the `multipliers` of a gap, or on the groups' `thresholds`."""
+    """Return a dict, one caption -> text: the `multipliers` of a task's gap, or its groups' `thresholds` if any."""
     if thresholds is None:
         return {"Multipliers": " ".join(f"{one:.3g}" for one in multipliers) or "0"}
     groups = crossing(task.schema, task.settings.groups)

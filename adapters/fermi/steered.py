@@ -79,7 +79,10 @@ def train_to_gap(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
 def step_of(
     task: FermiProblem, allot: Allotment, theta: Floats, steering: Steering | None, share: float
 ) -> Program[Sequence[NoisySum]]:
-    """Program that asks a step's two sums: the gradient at `theta`, and with `share` of the price decisions by cell."""
+    """Program, at `allot`, that asks a task's gradient at `theta` and, for `share` of the price, decisions by cell.
+
+    It returns both noisy sums; slopes are those of `steering`, 0 if it is None.
+    """
     slopes = np.zeros((1, *task.schema.shape(task.by), task.classes))
     if steering is not None:
         slopes[..., 1] = steering.slopes.reshape(slopes.shape[:-1])
@@ -89,6 +92,6 @@ def step_of(
 
 
 def by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
-    """Return noisy numbers of records as true class x group x decision."""
+    """Return a task's `sums` by cell, noisy numbers of records, as an array true class x group x decision."""
     found = sums.values.reshape(task.groups, task.true_classes, task.classes)
     return np.moveaxis(found, 1, 0)

@@ -121,7 +121,7 @@ class FermiProblem:
         return np.zeros((models, *self.shape))
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the regression with the coefficients `theta` and these facts."""
+        """Return the released Regression with the coefficients `theta`, an array, and these facts, by name."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
@@ -135,7 +135,7 @@ class FermiProblem:
         return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)
 
     def decided(self, theta: Floats, slopes: Floats) -> FairGradients:
-        """Return the question of a step towards a wanted gap: as `query`, with sums of decisions by cell."""
+        """Return the question of a step towards a wanted gap at `theta`: `query` by `slopes`, decisions by cell."""
         return FairGradients(
             self.design, self.target, self.link, theta, self.descent.clip, self.by, slopes, decided=True
         )
@@ -161,7 +161,10 @@ class FermiProblem:
 
 
 def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
-    """Return the fit's task; refuse unknown or unfit columns and sizes, groups of a stratum, a penalty of no groups."""
+    """Return the fit's task by settings, public facts and budget; Unsupported: unfit columns, groups of a stratum.
+
+    UsageError for sizes that do not fit, and for settings that name neither a gap nor a penalty.
+    """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:
@@ -210,7 +213,7 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
 
 
 def _check_gap(settings: DPFermi, schema: Schema, target: str, sampling: float) -> None:
-    """Refuse a wanted gap with a target of more than two levels, samples, few steps, too many groups of a schema."""
+    """Raise Unsupported on `settings` of a gap if `target` in `schema` has over two levels, or `sampling` < 1."""
     who = f"{settings.name}: gap"
     if schema.size(target) != LOGISTIC:
         raise Unsupported(
@@ -230,7 +233,7 @@ FEWEST = 3
 
 
 def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
-    """Return settings whose features are also the groups' columns and, of two, their products; refuse others."""
+    """Return settings with the groups' public columns, of two their products too, as features; else Unsupported."""
     who, schema, groups = f"{settings.name}: thresholds", public.schema, tuple(settings.groups)
     if settings.gap is None or settings.criterion != "parity":
         raise Unsupported(f'{who} go with a gap and criterion = "parity": equalized odds take decisions by chance too.')
@@ -246,7 +249,7 @@ def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Refuse settings of `protect = "sensitive"` with feature or target `columns` groups, or not public in a schema.
+    """Raise Unsupported on `settings` that protect groups alone if `columns` are groups' or not public in `schema`.
 
     Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
     """
@@ -281,7 +284,7 @@ SAMPLED_STEPS = 1000
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
     """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None.
 
-    Refuse labels that the schema does not know, and missing ones.
+    UsageError for labels that the schema does not know, and missing ones.
     """
     if not settings.sizes:
         return None

@@ -85,14 +85,17 @@ def train_with_thresholds(task: FermiProblem, allot: Allotment) -> Program[Fermi
 
 
 def _logits(steps: int) -> Floats:
-    """Return the logits of so many thresholds, evenly spaced as probabilities."""
+    """Return an array of logits of so many thresholds, `steps`, evenly spaced as probabilities."""
     chances = (np.arange(steps) + 0.5) / steps
     found: Floats = np.log(chances / (1 - chances))
     return found
 
 
 def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[NoisySum]:
-    """Program that asks for the decisions of `theta` by group and true class, with nearly all of a step's price."""
+    """Program on a task that asks for decisions of `theta` by group and true class, for nearly all of a step's price.
+
+    It returns the noisy counts; `allot` has a step's noise.
+    """
     by = (*task.settings.groups, task.target)
     slopes = np.zeros((1, *task.schema.shape(by), task.classes))
     query = FairGradients(task.design, task.target, task.link, theta[None], task.descent.clip, by, slopes, decided=True)
@@ -103,7 +106,7 @@ def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[N
 
 
 def counted(seen: Floats) -> tuple[Floats, Floats]:
-    """Return positive decisions, threshold x group x true class, and sizes, group x true class, by noisy counts.
+    """Return (positive decisions, threshold x group x true class; sizes, group x true class) by noisy counts.
 
     Args:
         seen: Noisy counts, threshold x group x true class x decision, thresholds in increasing order.
@@ -148,7 +151,7 @@ def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: floa
 
 
 def shift(task: FermiProblem, by: Floats) -> Floats:
-    """Return coefficients, 0 but of the groups' features, that add `by`, an entry a group, to the groups' logits."""
+    """Return a task's coefficients, 0 but of the groups' features, that add `by`, an entry a group, to logits."""
     columns = task.settings.groups
     groups = [{f"{c}={one.levels[c][0]}" for c in columns} for one in crossing(task.schema, columns)]
     active = np.array([[_holds(name, group) for name in task.names] for group in groups], np.float64)

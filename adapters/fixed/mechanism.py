@@ -63,7 +63,7 @@ class Fixed(Mechanism[Graphical]):
     """Largest number of cells in the row model; tables that do not fit are answered, and not drawn from."""
 
     def __post_init__(self) -> None:
-        """Refuse unsound `tables` (empty, a column or a set twice) and `importance` of other length; keep tuples."""
+        """Raise UsageError on unsound `tables` (a set twice), `importance` of other length; keep both as tuples."""
         super().__post_init__()
         if not is_list(self.tables) or not all(is_texts(table) and len(table) for table in self.tables):
             raise UsageError('fixed: tables is a list of lists of columns, such as [["SEX", "AGEP"], ["MAR"]].')
@@ -80,7 +80,7 @@ class Fixed(Mechanism[Graphical]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment, rho per row; the schema is that of the public facts.
 
-        Refuse columns that the public schema lacks, and tables or columns that are too large.
+        Unsupported for columns that the public schema lacks, and tables or columns that are too large.
         """
         schema = public.schema
         for table in self.tables:
@@ -94,7 +94,7 @@ class Fixed(Mechanism[Graphical]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
-        """Program on public facts, spending `allot`, that measures all tables and returns the model of rows."""
+        """Program on public facts, spending `allot`, not `rng`: measures all tables and returns the model of rows."""
         schema, wanted = public.schema, self._asked(public)
         cliques = tuple(wanted)
         weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)

@@ -75,13 +75,13 @@ class ClippedMean(Settings):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as pure epsilon per row, without delta.
 
-        Refuse public columns that `scales` refuses.
+        UsageError or Unsupported for public columns that `scales` refuses.
         """
         self.scales(public)
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program on public facts, for `allot`: asks counts, sums, squares by column.
+        """Program on public facts, for `allot`: asks counts, sums, squares by column; `rng` is not used.
 
         Returns an Estimate of all means.
         """
@@ -106,6 +106,10 @@ class ClippedMean(Settings):
     def _column(
         self, column: ColumnScale, size: MeanCount, pay: Payment, extra: Payment, rows: int
     ) -> Program[Figures]:
+        """Program that returns Figures of a column's mean of `size` records: sum by `pay`, squares by `extra`.
+
+        `rows` is the largest number of rows of one person.
+        """
         # equation (2): the clipped values' sum with Laplace noise, divided by their number
         clip = self.clip(column, size.value)
         query = Columns((column.name,), (column.centre,), (clip,), 1.0, "l1")

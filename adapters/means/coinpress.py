@@ -114,12 +114,12 @@ class CoinPress(Settings):
     """
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse public columns that `scales` refuses."""
+        """Return the whole budget as rho per row, zCDP; UsageError or Unsupported: public columns without scale."""
         self.scales(public)
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program on public facts, for `allot`: counts, narrows the means, asks squares; returns an Estimate."""
+        """Program on public facts, for `allot`, not `rng`: counts, narrows means, asks squares; returns an Estimate."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -135,7 +135,7 @@ class CoinPress(Settings):
     ) -> Program[Figures]:
         """Program that narrows the joint means of `columns`, of `size` records, paid by `pay`; returns their Figures.
 
-        `extra` pays for the squares of which deviations are worked out.
+        `extra` pays for the squares of which deviations are worked out; `public` has the schema's rows per person.
         """
         units = np.array([column.unit for column in columns])
         centre = np.array([column.centre for column in columns])

@@ -67,7 +67,8 @@ def scales(
 ) -> tuple[ColumnScale, ...]:
     """Return a tuple of facts of `columns`, in order: centre, radius, unit, as set by column, or by their bounds.
 
-    Refuse, by `who`, columns unknown in the public schema, or unsuited.
+    UsageError, opening with `who`, for columns unknown in the public schema or not numeric; Unsupported for bounds too
+    near or far.
     """
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):

@@ -83,7 +83,7 @@ class Settings(Mechanism[Estimate]):
     """Fraction of the budget for sums of squares; with `bounded` it goes to the means."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range, tables that are not column -> number, and shares that leave means nothing."""
+        """Raise UsageError: settings out of range, tables not column -> number, shares that leave means nothing."""
         super().__post_init__()
         for key in ("centre", "radius", "scale"):
             object.__setattr__(self, key, check_numbers(self.name, key, getattr(self, key)))
@@ -93,7 +93,7 @@ class Settings(Mechanism[Estimate]):
     def scales(self, public: Public) -> tuple[ColumnScale, ...]:
         """Return the tuple of the columns' scales by public facts.
 
-        Refuse unsuitable columns, and a declared size that is not theirs.
+        UsageError or Unsupported for unsuitable columns, and for a declared size that is not theirs.
         """
         columns = scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
         check_count(self.name, self, public, columns)

@@ -96,7 +96,7 @@ class Blueprint:
     def _own(self, who: str, torch: Any) -> Any:
         """Return the torch Module that the caller's function builds.
 
-        Refuse, by `who`, none, and a result that is none.
+        Unsupported, opening with `who`, without such a function, or if its result is no Module.
         """
         if not callable(self.network):
             raise Unsupported(
@@ -127,6 +127,7 @@ class Blueprint:
 
 
 def _fits(image: Iterable[int], features: int) -> bool:
+    """True if `image`, two or three sizes, has as many pixels as there are `features`."""
     return len(tuple(image)) in (2, 3) and math.prod(image) == features
 
 

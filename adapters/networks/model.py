@@ -59,6 +59,7 @@ class Module(Scored):
         return found
 
     def _module(self) -> Any:
+        """Torch Module of the blueprint, to predict by; UsageError if it has another number of weights."""
         module = self.blueprint.build("predict", 0)
         size = len(weights_of(module))
         if size != len(self.weights):

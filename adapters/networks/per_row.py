@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def per_row(who: str, blueprint: Blueprint, clip: float) -> PerRow:
-    """Return the function of a question that gives gradients and probabilities, row by row, from weights and rows.
+    """Return a PerRow, a question's function: gradients and probabilities, row by row, from weights and rows.
 
     Args:
         who: The mechanism, for messages.
@@ -42,7 +42,7 @@ class Differentiated:
     """Gradients and probabilities of rows, as a function of one vector of weights."""
 
     def __init__(self, who: str, module: Any, classes: int) -> None:
-        """Set the layers, those of `module`; its own weights are not used."""
+        """Set the layers, those of `module`, and `classes`; its own weights are not used; errors name `who`."""
         self._torch = torch_of(who)
         self._module, self._classes = module, classes
         func = self._torch.func

@@ -69,19 +69,19 @@ class AdaSSP(Mechanism[Regression]):
     """Pairs of features whose products are features too."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range, a target among the features, interactions that are no pairs."""
+        """Raise UsageError: values out of range, a target among the features, interactions not pairs."""
         super().__post_init__()
         check_target(self, ())
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
+        """Return the whole budget as a zCDP allotment (rho per row); Unsupported: settings unfit for public facts."""
         self.task(public)
         return budget.zcdp()
 
     @once
     def task(self, public: Public) -> tuple[Coded, str]:
-        """Return (design, target) by public facts and settings; refuse what the schema does not allow."""
+        """Return (design, target) by public facts and settings; Unsupported if the schema does not allow them."""
         check_columns(self.name, self.features, public)
         target = target_of(
             self.name, self.target, self.features, public, lambda c: isinstance(c, Numeric), "a numeric column"
@@ -124,7 +124,7 @@ class AdaSSP(Mechanism[Regression]):
 
 
 def _bound(sigma: float, size: int) -> float:
-    """Return the L2 norm that noise of standard deviation `sigma` in a symmetric matrix exceeds with chance FAILURE."""
+    """Return the L2 norm exceeded with chance FAILURE by a symmetric `size` x `size` matrix of noise `sigma`."""
     return sigma * math.sqrt(size * math.log(2 * size**2 / FAILURE))
 
 

@@ -41,12 +41,13 @@ class Designed(Predictor):
 
     @property
     def _other(self) -> str:
+        """Name of the first column that is not the target; the target's own in a schema of one column."""
         return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
 
     def featured(self, rows: Codes) -> Floats:
         """Return an array, rows x features, scaled, of rows (codes by column).
 
-        Refuse numeric columns without numbers.
+        UsageError for a numeric column whose numbers are absent.
         """
         numbers = numbers_of(rows)
         lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
@@ -64,11 +65,11 @@ class Designed(Predictor):
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
 
     def gaps(self) -> Sequence[Mapping[str, Any]]:
-        """Return the measured gap in the facts of a fit that wanted one, or none."""
+        """Return [the measured gap's mapping] from the facts of a fit that wanted one; else an empty list."""
         return [self.facts["gap"]] if "gap" in self.facts else []
 
     def foretell(self, path: StratumPath) -> str:
-        """Return a plan's line on a descent's steps, or on a penalty, and noise, or the one in the facts; or none.
+        """Return a plan's line on a descent's steps, or on a penalty, and noise, or that in the facts; else "".
 
         `path` is not used.
         """
@@ -118,7 +119,7 @@ def design_facts(design: Coded) -> dict[str, Any]:
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
     """Return the design stored as `facts` by `design_facts`.
 
-    One that does not fit the schema is refused by its check.
+    MechanismError if its check finds that it does not fit the schema.
     """
     design = Coded(
         tuple(facts["columns"]),

@@ -72,8 +72,8 @@ class Families:
 def families_of(settings: GroupRegression, public: Public) -> Families:
     """Return the families of groups that the settings declare, without columns of one level in the public schema.
 
-    Refuse unknown columns, crossings above `MOST_CELLS` under `combined`, and `sizes` that name other groups or not
-    all.
+    Unsupported for unknown columns, or crossings above `MOST_CELLS` under `combined`; UsageError for `sizes` that name
+    other groups or not all.
     """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.group_columns), public)
@@ -105,9 +105,11 @@ def families_of(settings: GroupRegression, public: Public) -> Families:
 def _published(
     settings: GroupRegression, public: Public, family: Sequence[str], sizes: dict[Stratum, float]
 ) -> Weights:
+    """Return the public shares of a family's groups, the columns `family`, by the settings' `sizes` of each."""
     table = [{**group.to_dict(), "count": sizes[group]} for group in crossing(public.schema, family)]
     return Weights.public(pd.DataFrame(table), citation=settings.sizes_citation)
 
 
 def _laid_out(public: Public, family: Sequence[str], weights: Weights) -> Layout:
+    """Return the Layout of the groups of the columns `family` in the public schema, by `weights`, their shares."""
     return lay_out(public.schema, family, Groups(), weights, None, public.size, 1.0)

@@ -125,7 +125,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     """Largest weight of one record, in records of a table of equal groups: tiny groups count for less."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range; unsound groups, target, interactions, sizes; stage 1 without a use or lacking."""
+        """Raise UsageError: values out of range; unsound groups, target, interactions, sizes, stage 1."""
         super().__post_init__()
         nested = is_list(self.groups) and bool(self.groups) and all(is_list(family) for family in self.groups)
         if not (all(_different(f) and f for f in self.groups) if nested else _different(self.groups)):
@@ -194,7 +194,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as a zCDP allotment (rho per row); refuse settings unfit for the public schema."""
+        """Return the whole budget as rho per row, zCDP; Unsupported or UsageError: settings unfit for public facts."""
         if self.model == "network":
             self.network(public, budget)
         self.task(public, budget)
@@ -216,7 +216,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     def task(self, public: Public, budget: Budget) -> PredictorProblem:
         """Return the task by public facts, settings and budget, cached.
 
-        Refuse settings that the schema does not allow.
+        Unsupported or UsageError for settings that the schema does not allow.
         """
         return task_of(self, public, self.families_here(public), budget)
 

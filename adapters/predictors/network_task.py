@@ -48,7 +48,7 @@ class NetworkProblem:
     def of(cls, task: PredictorProblem) -> NetworkProblem:
         """Return the network's task, made from `task`, a regression's, with another rate and clip.
 
-        Refused: gradients that a question would refuse.
+        MechanismError or Unsupported where a question would refuse its gradients.
         """
         s = task.settings
         bounded = 1 + s.multiplier if s.loss_bounds else 1.0

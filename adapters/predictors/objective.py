@@ -50,7 +50,7 @@ class Objective:
     """Largest multiplier G of a bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
-        """Refuse weights or bounds that name none of the groups' `labels`, or lie outside [0, 1].
+        """Raise UsageError on weights or bounds that name none of the groups' `labels`, or lie outside [0, 1].
 
         Refused too are weights with another kind of objective than `weights`, that lack a group or do not add up to 1
         within 0.001. `who` opens the messages.
@@ -97,7 +97,7 @@ class Objective:
         return found
 
     def multipliers(self, labels: Sequence[str]) -> Multipliers:
-        """Return the multipliers of the bounds of groups, all 0."""
+        """Return Multipliers, all 0, with the settings' own bounds of groups of these `labels`; inf where none."""
         others = self.bounds.get("", np.inf)
         return Multipliers(np.array([self.bounds.get(label, others) for label in labels]), self.multiplier)
 

@@ -94,10 +94,12 @@ class Regression(Designed):
 
     @staticmethod
     def _half(column: Numeric) -> float:
+        """Return half the distance of a numeric column's bounds."""
         return float(column.upper) / 2 - float(column.lower) / 2
 
     @property
     def _middle(self) -> float:
+        """Middle of the target's bounds, in its unit."""
         column = cast("Numeric", self.schema.column(self.target))
         return float(column.upper) / 2 + float(column.lower) / 2
 

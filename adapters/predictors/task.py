@@ -148,7 +148,7 @@ class PredictorProblem:
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
-        """Return the fit's figures as a dict: steps, rate, clip, a step's `noise`.
+        """Return the fit's figures as a dict, JSON values by name: steps, rate, clip, a step's `noise`.
 
         Each group has its size, weight and share by the budgets `tailored`.
         """
@@ -166,7 +166,7 @@ class PredictorProblem:
         }
 
     def described(self, tailored: Tailored) -> dict[str, str]:
-        """Return a list of (caption, text) pairs for a page, on settings and budgets `tailored`."""
+        """Return a dict, caption -> text for a page, on settings and budgets `tailored`."""
         s = self.settings
         return {
             "Model": f"{s.model} regression of {self.target} on {len(self.names)} features",
@@ -181,7 +181,7 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families, budget: Budget) -> PredictorProblem:
-    """Return the regression's task by settings, public facts, families, budget; refuse unfit target, features, groups.
+    """Return the regression's task by settings, public facts, families, budget; Unsupported: unfit target, features.
 
     Refused too are a fit without size whose groups are not counted, and queries whose check fails.
     """
@@ -242,7 +242,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families, budge
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
-    """Return the design inside a group, a stratum, and the matrix from everybody's coefficients to its own.
+    """Return a Local: `design` inside `group`, a stratum, by `schema`, and the matrix from everybody's coefficients.
 
     `names` are everybody's; those of columns constant in the group are added to the intercept.
     """

@@ -17,15 +17,15 @@ class Amount:
     pure: bool = False
 
     def times(self, share: float) -> Amount:
-        """Return the amount times a number, `share`."""
+        """Return an Amount of this value times `share`, a number, in this currency."""
         return replace(self, value=self.value * share)
 
     def over(self, number: int) -> Amount:
-        """Return the amount of each of `number` equal parts."""
+        """Return the Amount of each of `number` equal parts of this one."""
         return replace(self, value=self.value / number)
 
     def less(self, paid: Amount) -> Amount:
-        """Return what is left of the amount after another, `paid`."""
+        """Return an Amount: this value less that of another, `paid`."""
         return replace(self, value=self.value - paid.value)
 
     def sums(self, query: Confusions | GroupLosses) -> Program[tuple[NoisySum, ...]]:

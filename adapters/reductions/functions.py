@@ -61,7 +61,7 @@ class Largest(Function):
     curved: ClassVar[Literal["convex", "concave"]] = "convex"
 
     def value(self, z: Floats) -> float:
-        """Return the largest of the array of numbers `z`, max_j z_j."""
+        """Return a float, the largest of the array of numbers `z`."""
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
@@ -120,7 +120,7 @@ class HarmonicMean(Function):
         return float(len(z) / (1 / cut).sum()) if cut.all() else 0.0
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return an array, derivatives by z_j, J u_j^2 for J numbers: u_j = (1 / z_j) / sum (1 / z_i), z clipped."""
+        """Return an array, derivatives by z_j, J u_j^2: u_j = (1 / z_j) / sum (1 / z_i), z clipped; no `smoothing`."""
         inverse = 1 / np.clip(z, LEAST, 1)
         found: Floats = len(z) * (inverse / inverse.sum()) ** 2
         return found
@@ -144,7 +144,7 @@ class GeometricMean(Function):
         return float(np.prod(np.clip(z, 0, 1) + self.parameter) ** (1 / len(z)))
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the array of derivatives by z_j: the mean / (J (z_j + floor)), for J numbers z clipped to [0, 1]."""
+        """Return an array, derivatives by z_j: mean / (J (z_j + floor)), J numbers z in [0, 1]; no `smoothing`."""
         found: Floats = self.value(z) / len(z) / (np.clip(z, 0, 1) + self.parameter)
         return found
 

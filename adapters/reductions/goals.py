@@ -360,7 +360,7 @@ def bounded_places(
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (Part: Gini index of groups' accuracies a, less its bound, or None; list of labels left out).
+    """Return (Part `name`: Gini index of groups' accuracies a, less its `bound`, or None; list of labels left out).
 
     The index is sum_ij |a_i - a_j| / (2 K sum a_i) over K groups. None for fewer than two; left out are groups of too
     few records by `sizes`.

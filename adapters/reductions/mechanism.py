@@ -145,14 +145,14 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """True if predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse values out of range, a target among features or groups, sizes without citation, and unsound bounds."""
+        """Raise UsageError: values out of range, target among features or groups, uncited sizes, unsound bounds."""
         super().__post_init__()
         check_target(self, self.groups)
         check_sizes(self)
         self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Refuse unknown constraints, bounds out of range, and losses of probabilities if candidates are drawn."""
+        """Raise UsageError: unknown constraints, bounds out of range, losses of probabilities if drawn."""
         for name, bound in self.constraints.items():
             one_of(f"{self.name}: a constraint", name, CONSTRAINTS)
             largest = self.loss_clip if measured_by(name) == "log" else 1
@@ -192,7 +192,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget: rho per row, or pure epsilon if its delta is 0, which public candidates alone keep.
 
-        Refuse settings unfit for the public schema.
+        Unsupported for settings unfit for the public schema.
         """
         self.task(public)
         if budget.delta:
@@ -209,7 +209,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     def task(self, public: Public) -> ReductionsProblem:
         """Return the task that public schema and settings determine, cached.
 
-        Refuse settings that do not fit the schema.
+        Unsupported or UsageError for settings that do not fit the schema.
         """
         return task_of(self, public)
 
@@ -235,7 +235,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Program on public facts, for `allot`: counts sizes, runs the method, returns a RandomisedClassifier."""
+        """Program on public facts, for `allot`, not `rng`: counts sizes, runs the method; returns a classifier."""
         task = self.task(public)
         pay = Amount(allot.amount, allot.currency == Currency.PURE).times(1 - 1e-9)
         sizes, left = yield from self._sizes(task, pay)

@@ -98,4 +98,5 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
 
 
 def _rows(model: RandomisedClassifier, key: str) -> list[dict[str, Any]]:
+    """Return a list of the dicts in the model's facts under `key`; empty without any."""
     return list(model.facts.get(key, []))

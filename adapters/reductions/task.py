@@ -109,7 +109,7 @@ class ReductionsProblem:
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
-    """Return the fit's task by settings and public facts; refuse unfit columns, target, constraints, sizes, groups.
+    """Return the fit's task by settings, public facts; Unsupported: unfit columns, target, constraints, sizes, groups.
 
     Refused too are candidates by thresholds, where these are used, of anything but one numeric feature.
     """
@@ -141,7 +141,7 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
 
 
 def _refuse_numeric(settings: Reductions, schema: Schema) -> None:
-    """Refuse a numeric target, with what least squares over groups are fitted by."""
+    """Raise Unsupported if the `settings`' target is numeric in `schema`; the message says what to take instead."""
     if settings.target in schema.columns and isinstance(schema.column(settings.target), Numeric):
         raise Unsupported(
             f"{settings.name}: the target must be categorical, and {settings.target} is numeric. group_regression fits "
@@ -151,7 +151,7 @@ def _refuse_numeric(settings: Reductions, schema: Schema) -> None:
 
 
 def _check_levels(settings: Reductions, levels: int) -> None:
-    """Refuse, for a target of more than two `levels`, goals that are of two, and thresholds."""
+    """Raise Unsupported, for a target of more than two `levels`, if `settings` have goals of two, or thresholds."""
     named = (settings.objective, *settings.constraints)
     two = [name for name in named if name in RATES or measured_by(name) or name in TWO_LEVELED]
     if levels > 2 and two:
@@ -164,9 +164,9 @@ def _check_levels(settings: Reductions, levels: int) -> None:
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
-    """Refuse settings that compare fewer than two of `labels`, the groups'.
+    """Raise Unsupported on settings that compare fewer than two of `labels`, the groups'.
 
-    And bounds by names that are none of these (nor group and level, such as `F|yes`).
+    UsageError for bounds by names that are none of these (nor group and level, such as `F|yes`).
     """
     who = settings.name
     for name, bound in settings.constraints.items():
@@ -185,10 +185,10 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """Return an array, groups x levels of `target`: public numbers of records in the settings; None if not set.
+    """Return an array, groups x levels of `target` in `schema`: the settings' numbers of records; None if not set.
 
-    Refused are unknown and missing ones of `labels`, and groups without a record of a level whose rates a parity
-    compares.
+    UsageError for unknown and missing ones of `labels`; Unsupported for groups without a record of a level whose rates
+    a parity compares.
     """
     if not settings.sizes:
         return None

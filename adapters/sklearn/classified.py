@@ -75,7 +75,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return arrays (features `x`, classes `y`), checked by scikit-learn.
 
-        Refuse what scikit-learn's checks refuse, as a continuous target.
+        ValueError from its checks, as for a continuous target.
         """
         x, checked = validate_data(self, x, y)
         check_classification_targets(checked)

@@ -88,7 +88,7 @@ class FermiClassifier(Classified):
         )
 
     def _learned(self, features: int) -> None:
-        """Set what `Classified` sets; and of a wanted gap the measured one, its noise and status, and the multiplier.
+        """Set what `Classified` sets of `features`, a number; of a wanted gap the measured one, noise, multiplier.
 
         `gap_` and `gap_noise_` are NaN where no group's count is clear of its noise. `multiplier_` is an array, one a
         true class and contrast of the groups.
@@ -102,7 +102,7 @@ class FermiClassifier(Classified):
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
         """Return the estimator's `shares` by the mechanism's labels, of a group, or of a group and one of `classes`.
 
-        Undeclared keys are refused.
+        UsageError for undeclared keys.
         """
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}

@@ -76,7 +76,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return tags
 
     def __sklearn_clone__(self) -> Self:
-        """Return an estimator with equal parameters; refuse or price a search that clones it for its fits."""
+        """Return an estimator with equal parameters; UsageError for, or price, a search that clones it."""
         from stratsynth.adapters.sklearn.searches import check_clone
 
         check_clone(self)
@@ -100,7 +100,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             )
 
     def apart(self, x: Any) -> tuple[Any, Any]:
-        """Return (features `x` without the unit's column, that column or None where no unit was declared)."""
+        """Return (features `x` without the unit's column, that column or None); UsageError if the unit is no Unit."""
         if self.unit is None:
             return x, None
         if not isinstance(self.unit, Unit):
@@ -152,6 +152,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     @property
     def _budget(self) -> Budget:
+        """Return the Budget of a fit: epsilon, delta and protection as set; UsageError beyond their ranges."""
         neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
         return budget_of(self.epsilon, self.delta, neighbours, first=self.first, public=self.public is True)
 
@@ -174,6 +175,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return low, high
 
     def _levels(self) -> list[Any]:
+        """Return a list of the declared groups, or of EVERYBODY alone; UsageError for no list or an empty one."""
         if self.groups is None:
             return [EVERYBODY]
         groups = self.groups.tolist() if isinstance(self.groups, np.ndarray) else self.groups
@@ -216,6 +218,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     @property
     def _model(self) -> Regression | Network:
+        """Return the model of the last fit's release."""
         model = self.release_.model
         assert isinstance(model, Regression | Network)  # noqa: S101 - what the mechanisms of these estimators return
         return model
@@ -259,6 +262,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return open_table(frame, schema=schema, declared_size=self.declared_size, **self.account_settings())
 
     def _sensitive(self, rows: int, given: Any) -> NDArray[Any]:
+        """Return an array of each of `rows` rows' group, `given` or EVERYBODY; UsageError or ValueError if unfit."""
         if (given is None) != (self.groups is None):
             raise UsageError(
                 "sensitive_features and groups go together: declare the groups' levels when making the estimator, and "
@@ -271,6 +275,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return found
 
     def _frame(self, x: Any) -> pd.DataFrame:
+        """Return a pandas frame of the features `x`, checked by scikit-learn, columns named x0, x1, ...."""
         check_is_fitted(self)
         x = validate_data(self, self.apart(x)[0], reset=False)
         return pd.DataFrame(dict(zip(named(x), x.T, strict=True)))

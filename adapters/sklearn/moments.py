@@ -50,6 +50,7 @@ def constraints_from(given: Any, versus: str) -> tuple[dict[str, Any], str]:
 
 
 def _moment(given: Any) -> dict[str, Any]:
+    """Return {constraint: bound} for `given`, an object of fairlearn's; Unsupported for one that has no equal here."""
     name = type(given).__name__
     if name in PARITIES:
         if given.ratio != 1:

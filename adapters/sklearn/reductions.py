@@ -77,7 +77,7 @@ class ReductionsClassifier(Classified):
     def _learned(self, features: int) -> None:
         """Set `weights_`, the classifiers' probabilities, and `goals_`, a list of dicts of noisy estimates.
 
-        Nothing is used.
+        `features`, their number, is not used.
         """
         self.weights_ = self._fitted.weights
         self.goals_ = [dict(row) for row in self._fitted.facts["goals"]]

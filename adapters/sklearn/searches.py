@@ -62,14 +62,14 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
     """
 
     def __init__(self, number: int = 5) -> None:
-        """Refuse (UsageError) fewer than two folds."""
+        """Take the `number` of folds; UsageError for fewer than two."""
         if isinstance(number, int) and not isinstance(number, bool) and number < 2:
             raise UsageError("cross-validation needs at least 2 folds.")
         check_integer("the number of folds", number, 2, MOST_FOLDS)
         self.number = number
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds, whatever the arguments."""
+        """Return the int number of these folds, whatever the arguments `X`, `y` and `groups`."""
         return self.number
 
     def drawn(self, rows: int, groups: Any = None) -> NDArray[np.int64]:
@@ -84,7 +84,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         return rng.integers(self.number, size=int(places.max(initial=-1)) + 1)[places]
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield (training, held-out) row numbers of each fold of the rows `X`.
+        """Yield (training, held-out) row numbers, int arrays, of each fold of the rows `X`; `y` is not used.
 
         Rows of one of `groups` stay together.
         """
@@ -135,6 +135,7 @@ def check_clone(model: GroupedEstimator) -> None:
 
 
 def _callers() -> Iterator[FrameType]:
+    """Yield the frames of the calling functions, the innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
         yield frame
@@ -142,7 +143,7 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
-    """Refuse or price a search, whose estimator is `model` or ends with it, over its parameters, on rows `x`."""
+    """Raise UsageError on, or price, a search, whose estimator is `model` or ends with it, on rows `x`."""
     if not is_open(search.scoring):
         raise UsageError(f"{type(search).__name__} would choose by {FREE}")
     if not isinstance(search.cv, (Folds, PredefinedSplit)):
@@ -175,7 +176,7 @@ def _with(model: GroupedEstimator, candidate: Mapping[str, Any], start: str) -> 
 def price(
     fits: Sequence[GroupedEstimator], scored: Sequence[GroupedEstimator], scoring: Any, folds: int, x: Any, what: str
 ) -> None:
-    """Warn of what several fits and their scores spend together; refuse what the ledger has not left for all.
+    """Warn of what several fits and their scores spend together; BudgetRefused if the ledger has not that left.
 
     Args:
         fits: The estimator of each fit.

@@ -44,7 +44,7 @@ class AuditedAnswers(AnswerSource):
     """`PrivateAnswers` over some rows, with the system's entropy and an account; or a broken driver."""
 
     def __init__(self, rows: Rows, breakage: Breakage | None = None, allot: Allotment | None = None) -> None:
-        """Open an account for the allotment (by default unlimited zCDP), and make the rows' driver, broken or not."""
+        """Open an account for `allot` (None: unlimited zCDP); make the rows' driver, with a `breakage` or none."""
         allot = allot or unlimited_allotment()
         self._account = FitAccount(allot.promise, allot, Standing(None, None, 1.0, 1), seed=0)
         parts = (lambda: rows), self._account, SystemEntropy()

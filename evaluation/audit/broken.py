@@ -30,7 +30,7 @@ class NotPrivate(PrivateAnswers):
     """NOT PRIVATE: charges for the question that was asked, and answers another one."""
 
     def __init__(self, load: Callable[[], Rows], account: FitAccount, entropy: Entropy, breakage: Breakage) -> None:
-        """Make the driver, whose questions are changed by `breakage` between the charge and the rows."""
+        """Make a driver of the usual arguments, whose questions are changed by `breakage` after the charge."""
         super().__init__(load, account, entropy)
         self._breakage = breakage
 

@@ -47,7 +47,7 @@ SMALL = Schema(
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
-    """Log-probability of each candidate of a choice, an array, by exp(epsilon score / (2 D)), on exact reads.
+    """Log-probability of each candidate of a choice, an array: exp(epsilon score / (2 D)), `exact` reads by `schema`.
 
     The scores are the driver's exact integers under the schema, of sensitivity D for this notion of neighbour; epsilon
     is the question's.

@@ -56,7 +56,7 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
 
 
 def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[Point, ...]:
-    """Points of steps on Poisson samples, of noise and rate in `details`: epsilon, one a delta and way of scoring."""
+    """Points of `steps` on samples, by noise, rate in `details`: epsilon for `budget`'s neighbours, one a delta."""
     from stratsynth.accounting.sampled import epsilon_sampled
 
     epsilons = {

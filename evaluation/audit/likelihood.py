@@ -80,6 +80,7 @@ def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neig
 
 
 def _gaussian(parts: Sequence[_Part], answer: Answer) -> float:
+    """Log-likelihood ratio of an `answer`, a float: the sum over its `parts`, each by its Gaussian noise."""
     return math.fsum(part.gaussian(answer) for part in parts)
 
 

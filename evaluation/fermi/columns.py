@@ -126,11 +126,11 @@ class NoisyColumns(AnswerSource):
     """Source of answers for many fits at once: exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:
-        """Keep the public rows and the source of randomness; `noise` has one noise multiplier per column."""
+        """Keep the public `rows`, the source of randomness `rng`, and `noise`, a noise multiplier per column."""
         self._rows, self._noise, self._rng = rows, noise, rng
 
     def __call__(self, asked: Sequence[Asked]) -> list[tuple[NoisySum, ...]]:
-        """Answer a list of one question, for sums over a Poisson sample: a list of one tuple of noisy sums.
+        """Answer a list `asked` of one question, for sums over a Poisson sample: a list of one tuple of noisy sums.
 
         It has one a block, each with the noise of its column.
         """

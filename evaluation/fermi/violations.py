@@ -65,6 +65,7 @@ def _largest(parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp],
 
 
 def _ermi(said: NDArray[np.intp], group: NDArray[np.intp]) -> float:
+    """Measure `ermi`, a float, of predictions `said` in groups `group`, arrays of level numbers, one a row."""
     joint = np.zeros((group.max() + 1, said.max() + 1))
     np.add.at(joint, (group, said), 1 / len(said))
     expected = np.outer(joint.sum(axis=1), joint.sum(axis=0))

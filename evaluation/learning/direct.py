@@ -40,9 +40,9 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
 
 
 def in_terms(said: Any, schema: Schema, goal: Task) -> Array:
-    """Convert predictions `said`, levels or numbers of the task's target, to an array of its truth values or numbers.
+    """Convert predictions `said`, levels or numbers by `schema` of the target of task `goal`, to its values.
 
-    Refuse predictions of other values.
+    Returns an array of truth values or numbers; UsageError for predictions of other values.
     """
     import pandas as pd
 

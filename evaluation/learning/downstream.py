@@ -109,6 +109,10 @@ def downstream(
 def _scored(
     grouped: GroupedRows, truth: Any, predicted: Any, sure: Any, resamples: int, rng: np.random.Generator
 ) -> pd.DataFrame:
+    """Frame of the scores of `predicted`, `sure`, against `truth` by `grouped` rows, of `resamples` draws by `rng`.
+
+    Of no rows if there is not one prediction a row.
+    """
     if len(predicted) == len(truth):
         return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng, sure)
     nobody = GroupedRows(grouped.by, grouped.groups, grouped.members[:0], grouped.few)
@@ -118,11 +122,12 @@ def _scored(
 
 
 def _at_most(table: EncodedRows, most: int | None, rng: np.random.Generator) -> EncodedRows:
+    """Return `table`, or `most` of its encoded rows drawn by `rng` if it has more; None is no limit."""
     return table if most is None or table.rows <= most else table.take(rng.permutation(table.rows)[:most])
 
 
 def _refuse_same(table: EncodedRows, holdout: EncodedRows) -> None:
-    """Refuse encoded rows `holdout` that equal a training table, in its order: scores would measure memory."""
+    """Raise UsageError if encoded rows `holdout` equal `table`, a training table, in its order."""
     same = table.rows == holdout.rows > 0
     if same and all(np.array_equal(table.codes[name], holdout.codes[name]) for name in table.schema.names):
         raise UsageError("evaluation: the hold-out is a table trained on; give rows that nothing was fitted to.")

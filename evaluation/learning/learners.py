@@ -29,7 +29,7 @@ ODDS, ROUNDS = 0.02, 20
 def fitted(
     name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
 ) -> _Fitted:
-    """Return a model, `name`, trained by `seed` to predict `truth`, classes or numbers, from the features of `train`.
+    """Return a model, `name`, trained by `seed` to predict `truth`, classes or numbers, from `features` of `train`.
 
     "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's histogram
     gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest: the comparison
@@ -104,7 +104,7 @@ class _Fitted:
         self._model, self._features, self._wide, self._constant = model, features, wide, constant
 
     def predict(self, table: EncodedRows) -> Array:
-        """Array of predicted truth values or numbers, one for each row of encoded rows."""
+        """Array of the fitted model's predicted truth values or numbers, one for each of a `table`'s encoded rows."""
         if self._model is None:
             return np.full(table.rows, self._constant)
         if not table.rows:
@@ -114,7 +114,7 @@ class _Fitted:
         return found
 
     def score(self, table: EncodedRows) -> Array | None:
-        """Array of each encoded row's predicted probability of "true"; 0 or 1 for a constant class.
+        """Array of the probability of "true" of each of a `table`'s encoded rows; 0 or 1 for a constant class.
 
         None for numbers, and for models without probabilities.
         """
@@ -130,7 +130,7 @@ class _Fitted:
 
 
 def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArray[np.float32]:
-    """Matrix of float32 from the columns `features` of encoded rows, a row each; the schema alone fixes its columns.
+    """Matrix of float32 from the columns `features` of a `table`'s encoded rows, a row each, as its schema fixes.
 
     Wide: an indicator for each level, and numbers from 0 at the lower bound to 1 at the upper, 0 if missing. Otherwise
     one column each: numbers, with steps below the lower bound for the levels that are no number; level numbers.
@@ -153,6 +153,7 @@ def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArra
 
 
 def _model(name: str, regression: bool, seed: int) -> Any:
+    """Return an untrained scikit-learn model, `name`, for numbers if `regression`, else classes, by a seed."""
     from sklearn import ensemble, linear_model
 
     if name == "linear":

@@ -63,7 +63,7 @@ def propensity(
 
 
 def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) -> pd.DataFrame:
-    """Frame of the scores of `propensity`, by `seed`, for a pair of tables and `models`; unknown ones are refused.
+    """Frame of the scores of `propensity`, by `seed`, for a pair of tables and `models`; unknown: UsageError.
 
     At most `most` rows of each table are used.
     """
@@ -131,6 +131,7 @@ def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
 
 
 def _auc(pair: Pair, chance: Array) -> Array:
+    """Array by a pair's group, then everybody: area under the curve of `chance`, one for each row of both tables."""
     from scipy.stats import rankdata
 
     group, synthetic = np.concatenate(pair.members), np.repeat([False, True], [t.rows for t in pair.tables])
@@ -220,6 +221,7 @@ def principal_components(
 
 
 def _levels(table: EncodedRows, name: str, rows: Array) -> Any:
+    """Return a pandas array of texts: the levels of column `name` in these `rows` (numbers) of an encoded `table`."""
     import pandas as pd
 
     return pd.array(np.array(table.schema.levels(name), object)[table.codes[name][rows]], "string")

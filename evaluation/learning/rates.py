@@ -230,11 +230,13 @@ def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
 
 
 def _difference(values: Array) -> Array:
+    """Array: largest less smallest of `values` along axis 1, the groups."""
     found: Array = values.max(axis=1) - values.min(axis=1)
     return found
 
 
 def _ratio(values: Array) -> Array:
+    """Array: smallest over largest of `values` along axis 1, the groups; NaN where the largest is 0."""
     return share(values.min(axis=1), values.max(axis=1))
 
 
@@ -321,4 +323,5 @@ def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: 
 
 
 def _by_group(each: Array, members: Array, count: int) -> Statistics:
+    """Array (`count` groups, columns): sums of `each` (rows, columns) by the group number of each row, `members`."""
     return np.stack([np.bincount(members, column, count) for column in each.T], axis=1)

@@ -75,7 +75,7 @@ class Task:
         return tuple(dict.fromkeys((self.target, *self.where)))
 
     def kept(self, table: EncodedRows) -> Array:
-        """Mask of the encoded rows in the task's population; of a numeric target, only those that have a number."""
+        """Mask of a `table`'s encoded rows in this task's population; of a numeric target, with a number."""
         kept = np.ones(table.rows, bool)
         for name, least in self.where.items():
             kept &= table.values(name) > least
@@ -84,11 +84,11 @@ class Task:
         return kept
 
     def rows(self, table: EncodedRows) -> EncodedRows:
-        """Return the encoded rows that are in the task's population and, for a numeric target, have a number."""
+        """Return a `table`'s encoded rows in this task's population that, for a numeric target, have a number."""
         return table.take(self.kept(table))
 
     def truth(self, table: EncodedRows) -> Array:
-        """Array of values to predict, one for each encoded row: truth values, or numbers in a regression."""
+        """Array of this task's target, a value for each of a `table`'s encoded rows: truth values or numbers."""
         if self.positive is not None:
             codes = [table.schema.index(self.target, level) for level in self.positive]
             return np.isin(table.codes[self.target], codes)
@@ -104,7 +104,7 @@ def task(
     above: float | None = None,
     features: Sequence[str] | None = None,
 ) -> Task:
-    """Task of predicting the column `target` by `features`, or "employment" or "income"; a `Task` is checked.
+    """Task, by `schema`, of predicting column `target` by `features`, or "employment", "income"; a `Task` is checked.
 
     A categorical column needs the levels that count as `positive`; of two levels the last counts when none is named. A
     numeric column is predicted as a number, or with `above` as whether it is above one.
@@ -140,6 +140,7 @@ def task(
 
 
 def _last_of_two(name: str, column: Categorical) -> tuple[str, ...]:
+    """Tuple of the last level of a column of two levels, called `name`; UsageError for another number of levels."""
     if column.size != 2:
         raise UsageError(f"evaluation: {name} has {column.size} levels; say with `positive` which count as positive.")
     return column.all_levels[-1:]

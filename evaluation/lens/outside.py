@@ -30,6 +30,7 @@ def as_written(data: Any, schema: Schema) -> EncodedRows:
 
 
 def _codes(column: Categorical | Numeric, data: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Array of level numbers of the Arrow column `data`; the number of the column's levels for values outside."""
     if isinstance(column, Categorical):
         found = encode_categorical(column, data)[0].astype(np.int64)
         outside = values.codes(column, data) < 0

@@ -48,6 +48,7 @@ def unclipped(prepared: Prepared) -> Prepared | None:
 
 
 def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
+    """Return a copy of a mechanism, `how`, whose clip cuts nothing, inner ones too; None if it has no clip."""
     fields = {f.name: getattr(how, f.name) for f in dataclasses.fields(how) if f.init}  # type: ignore[arg-type]
     inner = {name: _unclipped(value) for name, value in fields.items() if isinstance(value, Mechanism)}
     changed = {name: value for name, value in UNCLIPPED.items() if name in fields}
@@ -89,5 +90,5 @@ def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
 
 
 def _setting(how: Mechanism[Any]) -> str | None:
-    """Name of the column `target` of a mechanism, or of the one that it fits in strata; None if there is none."""
+    """Name of the column `target` of a mechanism `how`, or of the one that it fits in strata; None if it has none."""
     return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

@@ -111,7 +111,7 @@ def lens(
 
 
 def _read(recipe: Recipe | str | Path) -> Recipe:
-    """Return `recipe` itself, or read from its file if it is a path; refuse a folder."""
+    """Return `recipe` itself, or read from its file if it is a path; UsageError for a folder."""
     if isinstance(recipe, Recipe):
         return recipe
     if Path(recipe).is_dir():
@@ -254,6 +254,7 @@ def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, Encode
 
 
 def _rows_of(model: Any) -> TableModel:
+    """Return the model itself, as a TableModel."""
     assert isinstance(model, TableModel)  # noqa: S101 - what the mechanism says that it returns
     return model
 
@@ -315,6 +316,7 @@ def _facts(
     parts: Sequence[str],
     what: str,
 ) -> dict[str, Any]:
+    """Dict of facts of a lens on `recipe`: mechanism, epsilon, size of `real`, groups `by`, `repeats`, `parts`."""
     return {
         "stamp": STAMP,
         "mechanism": recipe.how().title,

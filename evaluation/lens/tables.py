@@ -183,7 +183,7 @@ def _resized(shapes: Floats, sizes: Floats) -> Floats:
 
 
 def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Floats:
-    """Array (groups, cells of the columns `clique`): shares of all encoded rows, in groups of the columns `by`.
+    """Array (groups of columns `by`, cells of columns `clique`): shares of all encoded rows of a `table`.
 
     The last group, and a last level of each column, are rows outside the schema.
     """

@@ -64,7 +64,7 @@ class Fitted:
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
-    """INTERNAL. Run a prepared fit on a table without a charge: (model, measurements); noise is fresh or none.
+    """INTERNAL. Run a prepared fit, by `seed`, on a table without a charge; return a Fitted; noise is fresh or none.
 
     Raises:
         Unsupported: Third-party code, which adds its own noise.

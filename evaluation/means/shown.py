@@ -65,7 +65,7 @@ def show_means(
 def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
     """Return (release in the folder, a sentence on it); without one, fit the recipe, which spends its budget.
 
-    A release that another recipe made is refused.
+    UsageError for a release that another recipe made.
     """
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.release import Release
@@ -79,7 +79,7 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
-    """Refuse the release in `folder` if it was made by another recipe.
+    """Raise UsageError if the release in `folder` was made by another recipe.
 
     That is by mechanism, schema, epsilon, neighbours, strata, weights.
     """
@@ -178,11 +178,12 @@ def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) 
 
 
 def _designs(table: pd.DataFrame) -> list[str]:
-    """List of the methods and sources of design-based intervals in a frame of means; empty if it has none."""
+    """List of methods and sources of design-based intervals in a `table` of means, a frame; empty if it has none."""
     return [text for text in dict.fromkeys(table["design_by"]) if text]
 
 
 def _row(row: dict[Any, Any], *, internal: bool, design: bool) -> list[Value]:
+    """List of the page's values of a mean, `row` as a dict; with the true one if `internal`, interval by `design`."""
     true = [f"{row['true']:,.5g}"] if internal else []
     interval = f"{row['lower']:,.5g} to {row['upper']:,.5g}"
     low, high = row["design_lower"], row["design_upper"]

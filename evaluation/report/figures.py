@@ -111,7 +111,7 @@ class Panel:
     """Drawing with two axes."""
 
     def __init__(self, x: Axis, y: Axis, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
-        """Draw both axes; `ticks` are the numbers below the horizontal one, by default round ones."""
+        """Draw both axes, `x` and `y`, with their names; `ticks` are the numbers below `x`, by default round ones."""
         self._x, self._y = x, y
         self._parts: list[Markup] = []
         right, floor = WIDTH - 6, TALL - BOTTOM
@@ -171,6 +171,7 @@ class Panel:
         ]
 
     def _path(self, points: Sequence[tuple[float, float]]) -> str:
+        """Return SVG text: the pixel coordinates "x,y" of `points`, joined by blanks."""
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
 
     def drawing(self, title: str, said: str) -> Markup:

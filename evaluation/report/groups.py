@@ -114,6 +114,7 @@ def group_errors(
 
 
 def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
+    """Return a frame's `row` as a score with the ends of its interval."""
     return ScoreWithInterval(float(row["value"]), float(row["low"]), float(row["high"]))
 
 
@@ -221,7 +222,7 @@ def smallest_groups(
     *,
     brief: bool = False,
 ) -> str:
-    """Return a paragraph of text on the smallest groups' errors in the release named `mine` as against `other`.
+    """Return a paragraph on the smallest groups' errors, and `everybody`'s, in the release `mine` as against `other`.
 
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who the
     groups are, and why, is left out of a `brief` one, which follows another.
@@ -266,6 +267,7 @@ def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
 
 
 def _them(groups: Sequence[GroupErrors]) -> str:
+    """Return "it" for one group, "them" for several."""
     return "it" if len(groups) == 1 else "them"
 
 
@@ -347,5 +349,6 @@ def _rest(rest: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other:
 
 
 def _span(values: Sequence[float]) -> str:
+    """Return text: the range "low to high" of `values`, two figures each; one number if these are equal."""
     low, high = short(min(values), 2), short(max(values), 2)
     return low if low == high else f"{low} to {high}"

@@ -51,8 +51,8 @@ class EncodedRows(CodedRows):
     def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
         """Encode a frame, Arrow table or path `data`; an `EncodedRows` of the same schema is returned unchanged.
 
-        With `weigh`, as for real rows, each row counts as its weight if the schema names their column. Refused: rows
-        read with another schema, rows in Spark, and rows of more than `MOST_BYTES`.
+        With `weigh`, as for real rows, each row counts as its weight if the schema names their column. UsageError for
+        rows read with another schema, Unsupported for rows in Spark or of more than `MOST_BYTES`.
         """
         schema = as_schema(schema)
         if isinstance(data, EncodedRows):
@@ -129,9 +129,9 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """Mapping of facts and a sentence on the weights of encoded real rows, for a page; empty if each row counts 1.
+    """Mapping of facts and a sentence on the weights of a `table` of encoded real rows, for a page.
 
-    The mapping is empty if each row counts 1.
+    The keys are `row_weight`, `effective_rows` and `weighted`; the mapping is empty if each row counts 1.
     """
     if table.weights is None:
         return {}
@@ -154,5 +154,5 @@ def as_schema(schema: Schema | str | Path) -> Schema:
 
 
 def chosen(schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
-    """Tuple of the names `columns` in the schema's order, each once; unknown ones are refused."""
+    """Tuple of the names `columns` in the schema's order, each once; SchemaError for unknown ones."""
     return schema.restrict(columns).names

@@ -91,7 +91,7 @@ class RawNumbers:
 
 
 def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray[np.int64]:
-    """Array of each row's group number in the crossing of the columns `by` of a table of `rows` rows; -1 if unknown."""
+    """Array of `rows` group numbers in the crossing of `table`'s columns `by`, by `schema`; -1 if unknown."""
     from stratsynth.schema.columns import Categorical
     from stratsynth.schema.encoding import encode_categorical, encode_numeric
 
@@ -108,12 +108,15 @@ def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray
 
 
 def mean(numbers: Array, weights: Array) -> float:
-    """Return the weighted mean of numbers; NaN of none."""
+    """Return the mean of an array of numbers, by the array of their `weights`; NaN of none."""
     return float(np.average(numbers, weights=weights)) if len(numbers) else np.nan
 
 
 def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list[float]:
-    """Return the list of weighted quantiles of numbers at these hundredths, as the module defines them; NaN of none."""
+    """Return a list of weighted quantiles of `numbers` at `hundredths`, ints: least number with that share up to it.
+
+    Each is NaN if there are no numbers.
+    """
     if not len(numbers):
         return [np.nan] * len(hundredths)
     order = np.argsort(numbers, kind="stable")

@@ -67,7 +67,7 @@ class Pair:
 
     @property
     def tables(self) -> tuple[EncodedRows, EncodedRows]:
-        """Real and synthetic table, in this order."""
+        """Pair (real table, synthetic table), both encoded."""
         return self.real, self.synthetic
 
     @cached_property
@@ -161,7 +161,7 @@ class Pair:
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
     """(Tuple of the columns of `by`, tuple of a schema's declared groups): their crossing; without columns, everybody.
 
-    Refused: a column with a name that frames of scores reserve.
+    UsageError for a column with a name that frames of scores reserve.
     """
     names = as_columns(by)
     for name in names:
@@ -171,7 +171,7 @@ def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, .
 
 
 def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
-    """Array of each encoded row's number among the groups of `by`, in the order of `crossing`; 0 without `by`.
+    """Array of the number of each of a `table`'s encoded rows among the groups of `by`, in the order of `crossing`.
 
     Without `by` the number is 0.
     """

@@ -54,14 +54,14 @@ class FitAccount:
         """Part of delta for the samplers' total-variation error t: (1 + exp(epsilon)) t stays within it."""
 
     def reserve_rest(self) -> None:
-        """Reserve the rest of the allotment on the whole account, after the first question; once, or raise."""
+        """Reserve the rest of the allotment, once, after the first question; BudgetRefused beyond the cap."""
         with self.lock:
             if self.opening is not None:
                 self.standing = self._rest() if self._rest is not None else self.standing
                 self.opening = None
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Count the charges of a batch; refuse all if they would pass a cap. A refusal or failure counts nothing.
+        """Count the charges of a batch; BudgetRefused, counting nothing, if they would pass a cap.
 
         Args:
             moment: Number of the batch, from 0; unused by an account in memory.
@@ -92,7 +92,7 @@ class FitAccount:
         """Write down a batch's charges (`moment`, key `asked`, total variation `distance`); in memory do nothing."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse a `distance` that delta does not cover, another currency, unreserved noise or rates, claimed delta."""
+        """Raise Unsupported: `charges` of another currency or noise, `distance` beyond delta; BudgetRefused: claims."""
         tails = (1 + math.exp(min(self.budget.epsilon, MOST_EPSILON))) * (self._distance + distance)
         if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE
@@ -120,7 +120,7 @@ class FitAccount:
                 )
 
     def _check_first(self, charges: Sequence[Charge]) -> None:
-        """Refuse `charges` but one first question, within its part, until the rest is reserved; and any after that."""
+        """Raise BudgetRefused on `charges` but one first question, within its part, before the rest is reserved."""
         costs = [Fraction(c.details.get("rho", c.amount)) for c in charges if c.kind == FIRST]
         most = Fraction(0 if self.opening is None else self.opening.amount)
         if len(charges) != 1 or not costs or costs[0] > most or self.spending.charges:

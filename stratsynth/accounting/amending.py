@@ -53,7 +53,7 @@ def correct_data(path: Path, fingerprint: Callable[[bytes], str], reason: str) -
 
 @contextmanager
 def _amended(path: Path) -> Iterator[tuple[Append, Shared]]:
-    """Hold the lock of the ledger `path`.
+    """Hold the lock of the ledger `path`; UsageError if there is none, or it is empty.
 
     Yield (function that appends a line, the account's name and versions so far).
     """

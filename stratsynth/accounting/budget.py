@@ -96,7 +96,7 @@ class Budget:
     """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
     def __post_init__(self) -> None:
-        """Refuse epsilon not in (0, most], delta not 0 nor in [LEAST_DELTA, 1), neighbours, unfit units."""
+        """Raise UsageError: epsilon not in (0, most], delta not 0 nor in [LEAST_DELTA, 1), unfit units."""
         number("budget: epsilon", self.epsilon, above=0, most=self.most, hint=self.beyond)
         least = LEAST_DELTA if self.delta else 0
         number("budget: delta", self.delta, least=least, below=1, hint="; 1e-9 is usual, and 0 is pure epsilon")
@@ -135,13 +135,13 @@ class Budget:
         return self.first * (whose.zcdp() if currency in OPENED_IN_RHO else whose.pure()).amount
 
     def zcdp(self) -> Allotment:
-        """Return an allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
+        """Return an Allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
         self._slack("rho")
         rho = self._row(rho_of(self.epsilon, self.delta - self.truncation_delta), 2)
         return Allotment(Currency.ZCDP, less(rho, self.opening(Currency.ZCDP)), self)
 
     def pure(self) -> Allotment:
-        """Return an allotment of pure epsilon per row, with delta 0: epsilon / k for units of k rows."""
+        """Return an Allotment of pure epsilon per row, with delta 0: epsilon / k for units of k rows."""
         return Allotment(Currency.PURE, less(self._row(self.epsilon, 1), self.opening(Currency.PURE)), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
@@ -238,6 +238,6 @@ class Allotment:
 
 
 def less(amount: float, spent: float) -> float:
-    """Return amount - spent, rounded down so that it and `spent` together never exceed the amount."""
+    """Return a float, amount - spent, rounded down so that it and `spent` together never exceed the amount."""
     left = amount - spent
     return math.nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

@@ -70,7 +70,7 @@ class Chain:
     """A chained file, with its lines read and verified so far."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file; nothing is opened."""
+        """Name the ledger's file, `path`; nothing is opened."""
         self.path = path
         self.next = Path(f"{path}.next")
         """File with the line that is being written, or was written last."""
@@ -94,7 +94,7 @@ class Chain:
             append(content)
 
     def _append(self, handle: int, content: dict[str, Any]) -> None:
-        """Write the dict `content` as a line to `handle`, on the disk when this returns; on failure change nothing."""
+        """Write the dict `content` as a line to `handle`, on the disk at return; LedgerError, unchanged, on failure."""
         body = json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
         head = _hash(self._head, body)
         line = head.encode() + b" " + body + b"\n"
@@ -150,7 +150,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Return all lines of the file `handle` as dicts: verify those added since; complete a torn one if `write`."""
+        """Return `handle`'s lines as dicts, verified; complete a torn one if `write`; LedgerError if that fails."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -179,7 +179,7 @@ class Chain:
         return self.lines
 
     def _unfinished(self, torn: bytes) -> bytes:
-        """Return the bytes beside the ledger that complete its last line, read as `torn`, or follow it; else b"".
+        """Return the bytes beside the ledger after or completing its last line, `torn`; b"" if none; or LedgerError.
 
         A line that follows the last one was being written when its process was killed, or the ledger was cut: it is
         valid either way. One that follows some later line shows an older copy of the ledger, which is refused.
@@ -204,7 +204,7 @@ class Chain:
         self.lines.append(_kept(line[_WIDTH + 1 :], content))
 
     def _checked(self, line: bytes) -> tuple[str, dict[str, Any]]:
-        """Return the hash of a line that follows the last one, and its JSON object; refuse any other line."""
+        """Return (a line's hash, its JSON object) if it follows the last one; LedgerError for any other line."""
         stated, space, body = line[:_WIDTH], line[_WIDTH : _WIDTH + 1], line[_WIDTH + 1 :]
         head = _hash(self._head, body)
         if space != b" " or stated != head.encode():

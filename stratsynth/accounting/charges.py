@@ -44,7 +44,7 @@ def interned(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
 
 @lru_cache(maxsize=2**12)
 def _interned(items: tuple[tuple[Any, Any], ...], _: tuple[type, ...]) -> Mapping[Any, Any]:
-    """Return the mapping of the pairs `items`, cached by types too: 1 and 1.0 are equal, and written differently."""
+    """Return the read-only mapping of pairs `items`, cached by them and types `_`: 1 and 1.0 are equal."""
     return MappingProxyType(dict(items))
 
 
@@ -81,7 +81,7 @@ class Charge:
         return one if self.times == 1 else self.times * one
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict as certificates and ledgers state it: price of all `times` answers, and `each` if joined."""
+        """Return a dict for certificates and ledgers: path, kind, price of all `times`, details, sensitivity."""
         joined = {} if self.times == 1 else {"times": self.times, "each": self.amount}
         return {
             "path": [stratum.to_dict() for stratum in self.path],
@@ -94,7 +94,7 @@ class Charge:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
-        """Return the charge of a dict `record` that `to_dict` wrote; ValueError if a joined one's numbers disagree."""
+        """Return the charge in `currency` of a `to_dict` record; ValueError if a joined one's numbers disagree."""
         named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
         times, amount = record.get("times", 1), record[currency.unit]
         if "times" in record or "each" in record:

@@ -31,7 +31,7 @@ class Copies:
     """Function that reads the data and returns that from a ledger's key to marks of their rows, which copies share."""
 
     def refuse(self, ledger: Path | None, reason: str | None) -> None:
-        """Refuse a new ledger, or a fit without one, if a copy of these data has an account and no reason is given."""
+        """Raise UsageError on a new `ledger`, or None, without `reason` if a copy of these data has an account."""
         for name, place in self.others() if reason is None else ():
             what = "a fit without a ledger" if ledger is None else f"another ledger, {ledger.name},"
             raise UsageError(

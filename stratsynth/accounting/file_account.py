@@ -74,7 +74,7 @@ class FileAccount(FitAccount):
                 self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Write a batch's charges (`moment`, key `asked`, `distance`) to the ledger, unless there; or write none."""
+        """Write a batch's charges (`moment`, key `asked`, `distance`) to the ledger; else BudgetRefused, none."""
         with self.lock:
             if (moment, asked) in self._paid:
                 return
@@ -94,7 +94,7 @@ class FileAccount(FitAccount):
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
     def recall(self, moment: int, asked: str) -> State | None:
-        """Return the journalled answers of a batch (`moment`, key `asked`), None if none; refuse damaged ones."""
+        """Return a batch's (`moment`, key `asked`) journalled answers or None; LedgerError if damaged."""
         if (moment, asked) not in self._paid:
             return None
         path, given = self._folder / answer_name(moment, asked), self._given.get((moment, asked))
@@ -124,7 +124,7 @@ class FileAccount(FitAccount):
         return state
 
     def store(self, moment: int, asked: str, answers: State) -> None:
-        """Write a batch's answers (`moment`, key `asked`) to the journal and ledger, on disk before they are seen."""
+        """Write a batch's answers (`moment`, key `asked`) to journal and ledger, on disk; LedgerError if that fails."""
         path = self._folder / answer_name(moment, asked)
         try:
             npz.write(path, answers, mode=0o600, joined=True)

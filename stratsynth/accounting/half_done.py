@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
-    """Refuse a request that resembles an unfinished fit of another version in `lines`, those of the ledger `path`.
+    """Raise LedgerError if a request resembles an unfinished fit of another version in `lines` of ledger `path`.
 
     The identity of a fit may differ between versions, so this one would charge all of it a second time. Two fits
     resemble each other if mechanism and budget are equal, and the seed too unless the request has none.

@@ -37,7 +37,7 @@ def unfinished(path: Path) -> dict[str, frozenset[str]]:
 
 
 def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
-    """Return the cost of the requests together, beside what a ledger has reserved; refuse them if they pass the cap.
+    """Return the `Outlook` of a ledger with all `requests`; if `refuse`, BudgetRefused where these pass its cap.
 
     Nothing is reserved: `open` checks again what other processes may have reserved since.
     """
@@ -58,9 +58,10 @@ def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = Tr
 
 
 def read_ledger(path: Path) -> dict[str, Any]:
-    """Return the ledger `path`, verified, as a dict: cap, delta, epsilon spent and left, its fits.
+    """Return the ledger `path`, verified, as a dict: cap, delta, epsilon spent and left, a list of its fits.
 
-    UsageError for no file.
+    Keys are `ledger`, `cap_epsilon`, `delta`, `spent_epsilon`, `left_epsilon`, `rule`, `fits` and others. UsageError
+    for no file.
     """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise UsageError(f"there is no ledger {path}.")
@@ -96,4 +97,5 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def _named(whose: Shared) -> dict[str, Any]:
+    """Return a dict of an account's name and number of versions; empty for an account without a name."""
     return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

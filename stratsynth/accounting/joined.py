@@ -41,6 +41,7 @@ def entries(charges: Iterable[Charge]) -> int:
 
 
 def _key(charge: Charge) -> tuple[Any, ...]:
+    """Return a tuple, equal for charges that can be joined: all of a charge but its number of candidates."""
     details = tuple((name, value) for name, value in charge.details.items() if name != CANDIDATES)
     moved = tuple(charge.sensitivity[notion] for notion in PRICED)
     return charge.path, charge.kind, charge.amount, moved, details, charge.currency, CANDIDATES in charge.details

@@ -150,7 +150,7 @@ class FileLedger:
             return standing()
 
     def _ready(self, append: Append, request: Request) -> tuple[str, str]:
-        """Begin a new ledger by `append`, or refuse one unfit for the request: other data, neighbours, an older state.
+        """Begin a new ledger by `append`, or check this one for the request: LedgerError, UsageError if unfit.
 
         Returns:
             The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
@@ -188,7 +188,7 @@ class FileLedger:
         return data, note if new else self._listed(new=False)
 
     def refuse_other(self) -> None:
-        """Refuse a path that cannot be opened, and a new ledger beside another of the same data without a reason."""
+        """Raise LedgerError for a path not to be opened; UsageError: a new ledger beside another, no reason."""
         try:
             begun = self.path.exists() and self.path.stat().st_size > 0
         except (OSError, ValueError) as error:  # a name that is too long, or holds a null character
@@ -204,7 +204,7 @@ class FileLedger:
         return self._registry.note(self.path, self._account, self._reason, new=new)
 
     def check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
-        """Refuse a ledger (`head`, `lines`) of other `data`, or not the `budget`'s neighbours, unit, account or cap."""
+        """Raise LedgerError on lines (first: `head`) of other `data`; UsageError: unlike `budget`, account, cap."""
         whose = shared_by(lines)
         if None not in (whose.name, self._account) and whose.name != self._account:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")

@@ -53,7 +53,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
 
 
 def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
-    """Read every field that a ledger's `line` (`first` or not) should hold, by runs' `currencies`; raise if amiss."""
+    """Raise ValueError, KeyError or TypeError on a `line`, `first` or not, with amiss fields, by runs' `currencies`."""
     kind = line["kind"]
     if first != (kind == "ledger"):
         raise ValueError(kind)
@@ -140,7 +140,7 @@ def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
 
 
 def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
-    """Return the `reserve` line, a dict, of a request's first part or all for `run`; `data` is a fingerprint."""
+    """Return the `reserve` line, a dict, of a request for `run` on `data`, a fingerprint: identity, seed, allotment."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),

@@ -54,7 +54,7 @@ def mark(lock: int, word: bytes) -> None:
 
 
 def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tuple[str, str]]) -> None:
-    """Refuse a ledger that lacks what the journal beside it has: an older copy, whose charges are lost.
+    """Raise LedgerError on a ledger that lacks charges which the journal beside it has: an older copy.
 
     Args:
         path: The ledger.
@@ -84,7 +84,7 @@ def tidy(path: Path, over: Iterable[str]) -> None:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Return the paths of the journal folders of a ledger's fits, sorted; empty if there is no journal."""
+    """Return a list of the journal folders of ledger `path`'s fits, sorted; [] without journal; else LedgerError."""
     try:
         return sorted(folder for folder in journal_of(path).iterdir() if folder.is_dir())
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def journal_folder(path: Path, run: str) -> Path:
-    """Return the path of the journal folder of fit `run` on ledger `path`; make it, mode 0700, if it is missing."""
+    """Return the journal folder of fit `run` on ledger `path`, made with mode 0700 if missing; else LedgerError."""
     folder = journal_of(path) / run
     try:
         for each in (folder.parent, folder):  # `parents=True` would not give the mode to the upper one
@@ -106,7 +106,7 @@ def journal_folder(path: Path, run: str) -> Path:
 
 
 def locked(folder: Path, path: Path) -> int:
-    """Lock a fit's journal `folder`, return the descriptor, an int; refuse if another process runs the same fit.
+    """Lock a fit's journal `folder`, return the int descriptor; LedgerError, of ledger `path`, if a process has it.
 
     Two processes would draw two noises for one charge.
     """

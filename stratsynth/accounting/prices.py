@@ -58,7 +58,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Return {step: epsilon} of STEPS at a budget's delta, from what was spent of `allot`, or its `worst` case."""
+    """Return {step: epsilon} of STEPS at a budget's delta, of `spending` of `allot`, or of its `worst` if given."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 

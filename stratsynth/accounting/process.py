@@ -49,7 +49,7 @@ class ProcessLedger:
     """Ledger that this one became a part of, where fits that are under way reserve their rest."""
 
     def __post_init__(self) -> None:
-        """Refuse a cap that is not a positive number."""
+        """Raise UsageError on a cap that is neither None nor a positive number."""
         number("ledger_epsilon", self.cap_epsilon, above=0, optional=True)
 
     @property
@@ -63,7 +63,7 @@ class ProcessLedger:
         return self if self._joined is None else self._joined.joined
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve the request's allotment, or refuse it, and return the fit's account; one thread at a time."""
+        """Reserve the request's allotment and return the fit's account; else BudgetRefused or UsageError."""
         with _LOCK:
             return self._stopped.pop(request.identity, None) or self._reserve(request)
 

@@ -26,7 +26,7 @@ class PublicBudget(Budget):
     beyond: ClassVar[str] = " or infinite"
 
     def __post_init__(self) -> None:
-        """Take the largest epsilon for an infinite one; refuse all that `Budget` refuses, but for a larger epsilon."""
+        """Take the largest epsilon for an infinite one; UsageError as for `Budget`, but not for a larger epsilon."""
         if isinstance(self.epsilon, float) and self.epsilon == math.inf:
             object.__setattr__(self, "epsilon", MOST_PUBLIC_EPSILON)
         super().__post_init__()
@@ -40,7 +40,10 @@ def budget_of(
     first: float | None = None,
     public: bool = False,
 ) -> Budget:
-    """Return a `Budget`; for data declared `public`, if epsilon is above what a `Budget` takes, a `PublicBudget`."""
+    """Return a `Budget` of epsilon, `delta`, `neighbours`; for `public` data and a larger epsilon a `PublicBudget`.
+
+    `first` is the share that a first question costs, None for the default; UsageError for such an epsilon otherwise.
+    """
     large = (is_number(epsilon) or (isinstance(epsilon, float) and epsilon == math.inf)) and epsilon > MOST_EPSILON
     if large and not public:
         check_private_epsilon(epsilon)

@@ -64,7 +64,7 @@ class Registry:
         return tuple(line.get("account") or Path(line["ledger"]).name for line in self.known())
 
     def refuse_other(self, ledger: Path | None, reason: str | None) -> None:
-        """Refuse a new ledger, or a fit without one, if these data have another ledger and no reason is given."""
+        """Raise UsageError on a new `ledger`, or None, without `reason` if these data have another ledger."""
         known = self.known()
         if known and reason is None and (ledger is None or self.place(ledger) not in {k["ledger"] for k in known}):
             what = "a fit without it" if ledger is None else f"another one, {ledger.name},"
@@ -74,7 +74,7 @@ class Registry:
             )
 
     def note(self, ledger: Path, account: str | None, reason: str | None, *, new: bool) -> str:
-        """List a ledger of an account; refuse a `new` one beside another without a reason. Called under its lock.
+        """List a ledger of an account, under its lock; UsageError for a `new` one beside another without a reason.
 
         Returns:
             The certificate's note if it could not be listed; empty otherwise.
@@ -131,10 +131,10 @@ class BothRegistries(Registry):
     other: Registry = field(kw_only=True)
 
     def refuse_other(self, *asked: Any) -> None:
-        """Refuse another ledger of either file, as `Registry` does."""
+        """Raise UsageError, as `Registry` does for what is `asked`, on another ledger of either file."""
         self.other.refuse_other(*asked)
         super().refuse_other(*asked)
 
     def note(self, *asked: Any, **new: Any) -> str:
-        """List a ledger beside both files; return the certificate's note where it could not be."""
+        """List a ledger beside both files, as `Registry` does; return its note, a text, if one fails, else ""."""
         return self.other.note(*asked, **new) or super().note(*asked, **new)

@@ -38,7 +38,7 @@ def epsilon_sampled(
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     first: float = 0.0,
 ) -> float:
-    """Return epsilon at `delta` of `steps` Gaussian steps of multiplier `noise` on Poisson samples of rate `rate`.
+    """Return epsilon at `delta`, `neighbours`, of `steps` Gaussian steps: multiplier `noise`, samples of `rate`.
 
     `first` is the rho of a Gaussian question to everybody beside them.
     """

@@ -192,7 +192,7 @@ def afford_all(
     *,
     refuse: bool = True,
 ) -> Outlook:
-    """Return the total cost of several new reservations as an `Outlook`; refuse all if they pass the cap.
+    """Return the total cost of several new reservations as an `Outlook`; BudgetRefused if they pass the cap.
 
     Args:
         cap: The account's largest total epsilon; None if nobody set one.

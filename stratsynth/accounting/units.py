@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def protecting(budget: Budget, schema: Schema) -> Budget:
-    """Return the budget with the schema's unit, rows a unit and public columns; refuse pairs that make no promise."""
+    """Return the budget with the schema's unit, rows a unit, public columns; Unsupported: pairs without a promise."""
     unit, rows = (schema.unit, 1) if isinstance(schema.unit, str) else (schema.unit.column, schema.unit.max_rows)
     if budget.neighbours == Neighbours.ATTRIBUTE:
         _check_attribute(schema)
@@ -47,7 +47,7 @@ def protecting(budget: Budget, schema: Schema) -> Budget:
 
 
 def _check_attribute(schema: Schema) -> None:
-    """Refuse a schema in which no column is public, or every one, or which has row weights of their own."""
+    """Raise Unsupported on a schema with no column public, or every one, or with row weights of their own."""
     if not schema.public:
         raise Unsupported(
             'budget: neighbours = "attribute" needs to know which columns need no protection: declare them in the '

@@ -80,7 +80,7 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
 
 def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
-    """Return `engine`; for "auto" "stream" if the declared size is large and the unit a record, else "memory"."""
+    """Return `engine`; for "auto" "stream" if `declared_size` rows of `schema` are large, not units; else "memory"."""
     check_engine(engine)
     if engine != "auto":
         return engine

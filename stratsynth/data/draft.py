@@ -125,6 +125,7 @@ def drafted(source: Source, data: Any = None) -> Draft:
 
 
 def _is_decimal(kind: pa.DataType | str) -> bool:
+    """True if `kind`, an Arrow type or a text, is a type of decimals."""
     return not isinstance(kind, str) and pa.types.is_decimal(kind)
 
 
@@ -300,7 +301,7 @@ def check(schema: Schema, source: Source) -> Check:
 
 
 def _people(schema: Schema, table: pa.Table) -> list[str]:
-    """Return a list of sentences on columns of the Arrow `table` that look like people with several rows.
+    """Return a list of sentences on columns of `schema` in the Arrow `table` that look like people with several rows.
 
     [] for a unit.
     """
@@ -311,7 +312,7 @@ def _people(schema: Schema, table: pa.Table) -> list[str]:
 
 
 def _heavy(schema: Schema, table: pa.Table) -> list[str]:
-    """Return a list of sentences, one for the columns of the Arrow `table` one of whose bins holds most of the money.
+    """Return a list of sentences on numeric columns of `schema` in the Arrow `table` with a bin of most of the money.
 
     Columns with equal words share a sentence.
     """
@@ -333,6 +334,7 @@ def refuse_release_folder(path: str | Path) -> None:
 
 
 def _check_unit(unit: Unit, data: pa.ChunkedArray) -> UnitCheck:
+    """Return a UnitCheck of `data`, a unit's column: its units, rows beyond `max_rows`, rows without unit."""
     owner = values.identities(data)
     known = owner[owner >= 0]
     beyond = int((places(known) >= unit.max_rows).sum())
@@ -340,6 +342,7 @@ def _check_unit(unit: Unit, data: pa.ChunkedArray) -> UnitCheck:
 
 
 def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
+    """Return a WeightCheck of a `table`'s row weights; None if the schema has no column of weights."""
     found = encoding.row_weights(weight, table)
     if weight.column is None or found is None:
         return None
@@ -356,6 +359,7 @@ def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
 
 
 def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
+    """Return (level numbers, ColumnCheck) of the values of `data`, an Arrow column read as the schema's `column`."""
     clipped, unfit = 0, int(outside(column, data).sum())
     if isinstance(column, Categorical):
         codes, _ = encoding.encode_categorical(column, data)
@@ -374,6 +378,7 @@ def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
 
 
 def _advice(column: Column) -> str:
+    """Return the question that a reviewer of a draft's `column` has to answer."""
     if isinstance(column, Numeric):
         return "are these bounds public? Which bins does the release need?"
     if column.outside is None:

@@ -40,7 +40,7 @@ def cut(columns: Mapping[str, str]) -> str:
 
 
 def check_length(part: Any, columns: Mapping[str, str]) -> int:
-    """Return a bound on the bytes of a parsed expression's value, whatever the row holds; refuse more than MOST.
+    """Return an int, most bytes of the value of parsed expression `part`; UsageError if more than MOST.
 
     So is every value on the way to it. Functions and columns are those that `stratsynth.data.duckdb_query` accepts.
 

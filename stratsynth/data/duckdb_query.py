@@ -134,7 +134,7 @@ def _parsed(connection: Any, query: str) -> dict[str, Any]:
 
 
 def _columns(connection: Any, schema: str, table: str) -> dict[str, str]:
-    """Return a mapping, in order, from column to type of a table in a connection's schema; refuse computed columns."""
+    """Return {column: type}, in order, of a schema's `table` of a connection; UsageError if one is computed."""
     found = connection.execute(
         "SELECT column_name, data_type, is_generated FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
         "AND database_name = current_database() ORDER BY column_index", [schema, table]
@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table of a connection that a parsed SELECT `node` reads; or refuse it."""
+    """Return (schema, name, alias) of the one table of a connection in a parsed SELECT `node`; else UsageError."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"
@@ -194,7 +194,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Mapping[str, str], tables: set[str]) -> None:
-    """Refuse a parsed expression: not of one row's values, columns not of the table, functions not listed, too long."""
+    """Refuse (UsageError) an expression: not of one row, columns not in `columns`, unlisted functions, too long."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
@@ -221,7 +221,7 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(connection: Any, part: dict[str, Any]) -> None:
-    """Refuse a parsed call, `part`, of any but listed functions of one row's values: no aggregate, macro, chance."""
+    """Raise UsageError on a parsed call, `part`, but of listed functions, as `connection` knows them."""
     name = part["function_name"]
     kinds = connection.execute(
         "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = lower(?)", [name]
@@ -232,7 +232,7 @@ def _check_function(connection: Any, part: dict[str, Any]) -> None:
 
 
 def refuse_macros(connection: Any) -> None:
-    """Refuse the connection to a database with a macro of a built-in function's name, which would run instead."""
+    """Raise UsageError on the connection to a database with a macro of a built-in function's name."""
     known = connection.execute("SELECT function_name, internal FROM system.main.duckdb_functions()").fetchall()
     built_in = {name.lower() for name, internal in known if internal}
     taken = sorted(name for name, internal in known if not internal and name.lower() in built_in)

@@ -60,7 +60,7 @@ class DuckDBSource(FileSource):
     engine = "duckdb"
 
     def __post_init__(self) -> None:
-        """Refuse all but exactly one of table and query, before the database is opened."""
+        """Raise UsageError on all but exactly one of table and query, before it is opened."""
         check_names(self.path, self.table, self.query)
 
     @property
@@ -201,7 +201,7 @@ class DuckDBSource(FileSource):
             raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
-        """Return the `Chosen` table or checked query of a connection; `failed`, DuckDB's error class, is not quoted."""
+        """Return the `Chosen` table or query of a connection; UsageError for `failed`, DuckDB's error class."""
         if self.query is None:
             return chosen_table(connection, str(self.table))
         chosen = chosen_query(connection, self.query)
@@ -246,7 +246,7 @@ def database(path: str | os.PathLike[str], *, table: str | None = None, query: s
 
 
 def check_names(path: Path, table: object, query: object) -> None:
-    """Refuse, for the database `path`, all but exactly one of a table's name and a query, as texts not blank."""
+    """Raise UsageError, on database `path`, but for exactly one of `table` and `query`, a text not blank."""
     for name, value in (("table", table), ("query", query)):
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise UsageError(f"{name} is a text, not {quoted_value(value)}.")
@@ -258,7 +258,7 @@ def check_names(path: Path, table: object, query: object) -> None:
 
 
 def library() -> Any:
-    """Return the module duckdb, an optional dependency."""
+    """Return the module duckdb, an optional dependency; UsageError, with the remedy, without it."""
     try:
         import duckdb
     except ImportError:
@@ -267,7 +267,7 @@ def library() -> Any:
 
 
 def refuse_unwritten(path: Path) -> None:
-    """Refuse the path of a database with a write-ahead log beside it: its changes are in no fingerprint."""
+    """Raise UsageError for the path of a database with a write-ahead log: changes in no fingerprint."""
     path = path.resolve()  # behind a link, the changes lie beside the file itself
     log = path.with_name(f"{path.name}.wal")
     if log.exists():

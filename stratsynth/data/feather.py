@@ -28,7 +28,7 @@ class FeatherSource(FileSource):
             return self._reader(file).schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return an Arrow table of these columns of every row, in the file's order."""
+        """Return an Arrow table of these columns of every row, in the file's order; SchemaError if one is absent."""
         places = locate(columns, self.columns())
         with self.open() as file:
             return _sound(self._reader(file, sorted(places)).read_all().select(list(columns)))

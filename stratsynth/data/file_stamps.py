@@ -33,7 +33,7 @@ class StampedFiles:
 
     @contextmanager
     def unchanged(self, file: IO[bytes], path: Path, *, known: bool) -> Iterator[None]:
-        """Raise a LedgerError if `file` changes within the block or, with `known`, if its fingerprint was not taken.
+        """Raise a LedgerError on `path` if `file` changes within the block or, with `known`, since its fingerprint.
 
         Before any fingerprint was taken, every file passes.
         """

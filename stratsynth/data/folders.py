@@ -71,7 +71,7 @@ class FolderSource(Source):
         return pa.schema(fields)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return an Arrow table of these columns of every row, file after file."""
+        """Return an Arrow table of these columns of every row, file after file; SchemaError if one is absent."""
         locate(columns, self.columns())
         tables = [with_partitions(part.read(own), name, columns) for name, part, own in self.wanted(columns)]
         return pa.concat_tables(tables, promote_options="permissive")

@@ -109,7 +109,7 @@ _TEXTS = {str, float, type(None), type(pd.NA), type(pd.NaT)}
 
 
 def _text(value: object) -> str | None:
-    """Return an object as text if its class is known; None for null, other classes, and text that is not Unicode."""
+    """Return `value` as text if its class is known; None for null, other classes, and text that is not Unicode."""
     spell = _SPELT.get(type(value))
     try:
         return None if spell is None else spell(value)

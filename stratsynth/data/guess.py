@@ -68,7 +68,7 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
 
 
 def _guess(name: str, data: pa.ChunkedArray, texts: dict[str, int], own_type: str | None) -> Guess:
-    """Return a draft of column `name`, with notes: `data` are its values, `texts` their texts with numbers of rows.
+    """Return a Guess of column `name`: `data` are its values, `texts` their texts with numbers of rows; or SchemaError.
 
     `own_type` is its type by the table itself, None if that says no more.
     """
@@ -170,6 +170,7 @@ def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool,
 
 
 def _refuse_many(texts: Mapping[str, int]) -> None:
+    """Raise SchemaError for more than MANY different `texts`."""
     if len(texts) > MANY:
         raise SchemaError(f"it has more than {MANY} different texts; leave it out, or group its values first")
 

@@ -260,4 +260,5 @@ def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False)
 
 
 def _round(value: float, digits: int) -> float:
+    """Return `value` rounded to so many significant `digits`."""
     return float(f"{value:.{digits}g}")

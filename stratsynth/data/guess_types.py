@@ -45,7 +45,7 @@ def frame_kind(data: Any, source: Source) -> str:
 def unreadable(source: Source) -> dict[str, str]:
     """Return a mapping from column of `source` to the reason that it cannot be read: its type, or its objects.
 
-    Columns that can be read are absent.
+    Columns that can be read are absent; SchemaError for a frame whose columns have names of several levels.
     """
     found: dict[str, str] = {}
     for field in source.types() or ():
@@ -79,7 +79,7 @@ def exact_types(source: Source) -> dict[str, pa.DataType | str]:
 
 
 def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
-    """Return the Arrow type of a pandas column, "mixed" for numbers among texts; None for texts and the like."""
+    """Return the Arrow type of a pandas `series`, "mixed" for numbers among texts; None for texts and the like."""
     kind: Any = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
         inner = _exact(kind.categories.to_series())
@@ -95,7 +95,7 @@ def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
 
 
 def _objects(values: list[Any]) -> pa.DataType | str | None:
-    """Return a decimal type if all of a list of objects are decimals, "mixed" for numbers and wordy texts.
+    """Return a decimal type if all objects `values` are decimals, "mixed" for numbers among wordy texts.
 
     Else None.
     """

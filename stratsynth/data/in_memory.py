@@ -41,7 +41,7 @@ class ArrowSource(Source):
         return self.table
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return an Arrow table of these columns of every row, in order."""
+        """Return an Arrow table of these columns of every row, in order; SchemaError if one is absent or twice."""
         return self.table.select(locate(columns, self.table.column_names))
 
 

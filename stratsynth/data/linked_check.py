@@ -86,7 +86,7 @@ class LinkedCheck:
 
 
 def check_linked(linked: LinkedSchema, parents: Source, children: Source) -> LinkedCheck:
-    """INTERNAL: return numbers of rows of two tables that a fit by a linked schema settles by a rule, or leaves out."""
+    """INTERNAL: return a LinkedCheck: numbers of rows of `parents`, `children` that a fit by `linked` leaves out."""
     above = parents.read((*linked.parent.names, linked.key))
     below = children.read((*linked.child.names, *linked.beside))
     owners, owned = keys_of(above.column(linked.key), below.column(linked.key))

@@ -37,7 +37,7 @@ class LinkedRows:
     """The rows of the counted tables, of which a table of counts may have the columns of one."""
 
     def __init__(self, counted: CountedTables, slots: Mapping[str, Slot]) -> None:
-        """Take the rows of each counted table; the weights that count are what `shared` leaves of them."""
+        """Take the rows of each counted table in `slots`; the weights that count are what `shared` leaves of them."""
         self._slots = {}
         for slot, rows in slots.items():
             schema, weights = counted.of(slot), shared(rows.owner, rows.weight, counted.row_weight.most)
@@ -46,26 +46,26 @@ class LinkedRows:
             self._slots[slot] = StoredRows([CodedRows(schema, codes, {}, len(weights), weights)])
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """Return, for each (path, cliques), each clique's exact table, its rows by weight; refuse any path."""
+        """Return, per (path, cliques) `asked`, each clique's exact table, by weight; StratsynthError for a path."""
         if any(path or len(set(map(slot_of, clique))) != 1 for path, cliques in asked for clique in cliques):
             raise StratsynthError("linked tables: a question counts columns of one counted table, of all its rows.")
         return [[self._slots[slot_of(c[0])].counts([((), [c])])[0][0] for c in cliques] for _, cliques in asked]
 
     def sums(self, *_: Any) -> NoReturn:
-        """Refuse all reads but counts: a vector of a row would have to be weighed as its key's share."""
+        """Raise StratsynthError always: a vector of a row would have to be weighed as its key's share."""
         raise StratsynthError("linked tables: rows are counted, and nothing else is read of them.")
 
     columns = frame = sums
 
 
 def shared(owner: Array, weights: Array, most: int) -> Array:
-    """Return the weights, 0 for all rows of a key that weigh more than `most` together: the last look at them."""
+    """Return `weights`, 0 for rows of a key, `owner`, that weigh more than `most` together: the last look at them."""
     weights = np.clip(weights, 0, most).astype(np.int64)
     return np.where(np.bincount(owner, weights)[owner] <= most, weights, 0) if len(owner) else weights
 
 
 def read_linked(counted: CountedTables, parents: Source, children: Source) -> LinkedRows:
-    """Read two tables and return their counted ones; but for a LedgerError, every error has the same words."""
+    """Read sources `parents`, `children`; return the counted rows; LedgerError, or StratsynthError of fixed words."""
     linked = counted.linked
     try:
         above = parents.read((*linked.parent.names, linked.key))
@@ -81,7 +81,7 @@ def read_linked(counted: CountedTables, parents: Source, children: Source) -> Li
 
 
 def slots_of(linked: LinkedSchema, above: pa.Table, below: pa.Table, weight: int) -> dict[str, Slot]:
-    """Return the counted tables of the Arrow tables of parent and child rows, in which a key weighs `weight`."""
+    """Return {slot: counted table} of parent rows `above`, child rows `below`, by `linked`; a key weighs `weight`."""
     owners, owned = keys_of(above.column(linked.key), below.column(linked.key))
     (parent, kept), (child, admitted) = coded(linked.parent, above), coded(linked.child, below)
     size = 2 + max(owners.max(initial=-1), owned.max(initial=-1))  # the last place is that of -1, which is no key
@@ -100,7 +100,7 @@ def slots_of(linked: LinkedSchema, above: pa.Table, below: pa.Table, weight: int
 
 
 def keys_of(above: pa.ChunkedArray, below: pa.ChunkedArray) -> tuple[Array, Array]:
-    """Return a number for the key of each parent row and of each child row, equal for equal keys; -1 for none."""
+    """Return (an int a parent row, one a child row): numbers of keys in columns `above`, `below`; -1 for none."""
     parts = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in (*above.chunks, *below.chunks)]
     if len({part.type for part in parts}) > 1:
         parts = [as_texts(hashable(part)) for part in parts]
@@ -109,7 +109,7 @@ def keys_of(above: pa.ChunkedArray, below: pa.ChunkedArray) -> tuple[Array, Arra
 
 
 def coded(schema: Schema, data: pa.Table) -> tuple[FileRows, Array]:
-    """Return (every row of an Arrow table by its own values alone; True for those that the schema admits)."""
+    """Return (every row of an Arrow table, `data`, by its own values alone; mask of those that the schema admits)."""
     codes, numbers, admitted = dict[str, Array](), dict[str, Array](), np.ones(data.num_rows, bool)
     for name, column in schema.columns.items():
         values = data.column(name)

@@ -29,7 +29,7 @@ class FileRows:
     numbers: Columns = field(repr=False)
 
     def take(self, which: Array) -> FileRows:
-        """Return the rows at these places, in this order."""
+        """Return a FileRows of the rows at the places `which`, an int array or mask, in this order."""
         return FileRows(_at(self.codes, which), _at(self.numbers, which))
 
 
@@ -45,7 +45,7 @@ class Slot:
 def counted_slots(
     linked: LinkedSchema, parent: FileRows, child: FileRows, owned: Array, weight: int
 ) -> dict[str, Slot]:
-    """Return the counted tables, by slot, of parent rows, one a key, and child rows, sorted by key and in order.
+    """Return {slot: table}, by `linked`, of parent rows, one a key, and child rows, sorted by key and in order.
 
     `owned` has the key of each child row, in the order of the parent rows; a key weighs `weight` in each table.
     """
@@ -96,14 +96,14 @@ def counted_slots(
 
 
 def banded(bands: Bands | None, numbers: Array) -> Array:
-    """Return the code of each number's band, the last one for NaN."""
+    """Return an array: the index of each number's band in `bands`, the last one for NaN."""
     ends = () if bands is None else bands.ends
     found: Array = np.where(np.isnan(numbers), len(ends) + 1, np.searchsorted(ends, numbers, side="right"))
     return found
 
 
 def _met(linked: LinkedSchema, count: ChildCount, child: FileRows, rows: int) -> Array:
-    """Return for each of some child rows whether it meets the condition of a count."""
+    """Return a mask of the `child` rows, so many, that meet the condition of a `count` in the schema `linked`."""
     met: Array = np.ones(rows, bool)
     for name, codes in linked.codes_where(count).items():
         met &= np.isin(child.codes[name], sorted(codes))

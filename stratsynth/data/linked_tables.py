@@ -33,7 +33,7 @@ class LinkedBackend:
         return keyed(key, (fingerprint(each, key).encode() for each in (self.parents, self.children)))
 
     def counted_by(self, schema: Schema) -> LinkedBackend:
-        """Return itself for its own schema; refuse any other."""
+        """Return itself for its own `schema`; Unsupported for any other."""
         if schema != self.schema:
             raise Unsupported("linked tables are counted by their own schema, and by no other.")
         return self
@@ -47,7 +47,7 @@ def private_tables(
     parents: Source, children: Source, linked: LinkedSchema, size: int | None, ledger: str | PathLike[str] | None,
     cap: float | None, account: str | None, reason: str | None, *, public: bool,
 ) -> PrivateTable:  # fmt: skip
-    """Return two tables to fit on, with one account for both; nothing is read. Arguments are as for `open_tables`."""
+    """Return the PrivateTable of sources by `linked`; `size`, `cap`, `reason` and others as for `open_tables`."""
     rows = LinkedBackend(parents, children, linked.counted)
     if public:
         return PrivateTable(rows, linked.counted, size, UnchargedLedger(), public)

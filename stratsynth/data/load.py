@@ -66,7 +66,7 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """Return `coded`, parts of a table, as one: an array a column, and one of numbers for each column of `numeric`."""
+    """Return `coded`, parts by `schema`, as one `CodedRows`: an array a column, floats for those in `numeric`."""
     parts = list(coded)
     if len(parts) == 1:
         return parts[0]
@@ -102,7 +102,7 @@ def _put(rows: CodedRows, space: Space) -> CodedRows:
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:
-    """Return an Arrow table of the rows of `source`; of units the first `max_rows` rows each, and none without a unit.
+    """Return an Arrow table of the rows of `source` by `schema`; of units the first `max_rows` rows, none without one.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
     fewer changes nothing about them. The column that tells units apart ends here; that of the rows' weights stays.

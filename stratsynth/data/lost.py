@@ -96,6 +96,7 @@ def separator(name: str) -> str:
 
 
 def _near(name: str, header: Sequence[str]) -> str:
+    """Return the name in `header` that is `name` or nearest to it, by case and spaces; "" if none is."""
     import difflib
 
     known = {each.strip().casefold(): each for each in header}
@@ -123,10 +124,12 @@ def broken_rules(schema: Schema, table: pa.Table) -> tuple[tuple[str, int], ...]
 
 
 def _clause(conditions: Mapping[str, Any]) -> str:
+    """Return text of a rule's `conditions`, column -> levels: "name levels", joined by commas."""
     return ", ".join(f"{name} {_short(levels)}" for name, levels in conditions.items())
 
 
 def _short(levels: Any) -> str:
+    """Return text of `levels`: all of a few, else the first, the last and their number."""
     if isinstance(levels, str):
         return levels
     return " ".join(levels) if len(levels) <= NAMED else f"{levels[0]} to {levels[-1]} ({len(levels)} levels)"

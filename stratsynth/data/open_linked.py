@@ -38,10 +38,10 @@ def open_tables(
         schema: A `LinkedSchema`, or the path of its file, of format stratsynth-schema/2.
         declared_size: The publicly known approximate number of parents that have a child row.
         ledger: The file of the account of both tables, as for `open_table`.
-        ledger_epsilon: As there.
-        account: As there.
-        new_account: As there.
-        public: As there.
+        ledger_epsilon: The largest total epsilon of all fits on these tables; set when the ledger is made.
+        account: The name under which several versions of these tables share the ledger.
+        new_account: The reason to begin a ledger, or fit without one, beside the account that a file has already.
+        public: True for research on public data: nothing is charged, and releases state that they are not private.
 
     Raises:
         SchemaError: An invalid schema, or data that lack one of its columns.

@@ -137,7 +137,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """Return the source of an existing path, by its ending; `table` or `query` (SQL) selects rows of a database."""
+    """Return the source of a path, by its ending; `table` or `query` selects rows of a database; or UsageError."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 
@@ -218,7 +218,7 @@ class ParquetSource(FileSource):
             return pq.read_schema(file)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Return an Arrow table of these columns of every row, in the file's order."""
+        """Return an Arrow table of these columns of every row, in the file's order; SchemaError if one is absent."""
         locate(columns, self.columns())
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)

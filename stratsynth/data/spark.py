@@ -156,7 +156,7 @@ class SparkRows:
     """Rows in Spark, of which exact contingency tables can be counted, and nothing else."""
 
     def __init__(self, held: Spark) -> None:
-        """Refer to the backend; nothing is read."""
+        """Refer to the backend, `held`; nothing is read."""
         self._held = held
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
@@ -193,15 +193,15 @@ class SparkRows:
             raise (changed(path) if path is not None and NOT_HERE in str(error) else after()) from None
 
     def sums(self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy) -> NoReturn:
-        """Raise Unsupported: `Spark.reads` does not declare sums."""
+        """Raise Unsupported, whatever is `asked`, with any `entropy`: `Spark.reads` does not declare sums."""
         raise _only_tables()
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> NoReturn:
-        """Raise Unsupported: `Spark.reads` does not declare columns."""
+        """Raise Unsupported, whatever `path` and `names`: `Spark.reads` does not declare columns."""
         raise _only_tables()
 
     def frame(self, path: StratumPath) -> NoReturn:
-        """Raise Unsupported: `Spark.reads` does not declare frames."""
+        """Raise Unsupported, whatever the `path`: `Spark.reads` does not declare frames."""
         raise _only_tables()
 
 

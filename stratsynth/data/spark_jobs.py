@@ -64,7 +64,7 @@ def spark_session() -> Any:
 
 
 def refuse_connect(held: Any) -> Any:
-    """Return `held`, a Spark session or DataFrame, itself; refuse Spark Connect, which counts in another process."""
+    """Return `held`, a Spark session or DataFrame, itself; Unsupported for Spark Connect, of other processes."""
     if "connect" in type(held).__module__:
         raise Unsupported(
             "Spark Connect counts in another process, which would see exact tables. Run in the driver's own process: a "

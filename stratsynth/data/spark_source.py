@@ -45,7 +45,7 @@ class SparkSource(Source):
     """Sums of the row hashes whose fingerprints were taken, by columns."""
 
     def __post_init__(self) -> None:
-        """Refuse a DataFrame of Spark Connect, whose exact tables would pass through a server."""
+        """Raise Unsupported on a DataFrame of Spark Connect: its exact tables would pass through a server."""
         refuse_connect(self.frame)
 
     @classmethod

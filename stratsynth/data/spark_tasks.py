@@ -65,7 +65,7 @@ class Piece:
     """Size and time of the last change of the file when the driver saw it."""
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield Arrow tables of these columns of its rows; refuse a file that was changed before or meanwhile."""
+        """Yield Arrow tables of `columns` of its rows; StratsynthError if its file changed before or meanwhile."""
         self.check()
         for batch in ParquetSource(Path(self.path)).batches(self.columns, self.groups):
             yield with_partitions(batch, self.name, columns)
@@ -219,7 +219,7 @@ def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.Reco
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of `work`, which is called; on failure, or a version not `wanted`, raise a fixed sentence."""
+    """Yield the batches of `work()`; StratsynthError of fixed words if it fails, or if `wanted` is another version."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

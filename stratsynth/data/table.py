@@ -136,7 +136,7 @@ def ledger_of(
     source: Source, rows: Backend, registry: Registry | None, contents: Callable[[], Marks],
     ledger: str | PathLike[str] | None, cap: float | None, account: str | None, reason: str | None,
 ) -> Ledger:  # fmt: skip
-    """Return the ledger of rows that are known by `source`; nothing is read. Arguments are as for `open_table`."""
+    """Return the ledger of rows known by `source` and in `registry`; arguments as for `open_table`; no reading."""
     from stratsynth.accounting.copies import Copies
 
     copies = None if registry is None else Copies(registry, contents)

@@ -16,7 +16,7 @@ from stratsynth.files.atomic import new_file
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write an Arrow table to the file `path`, .csv (null is an empty field) or .parquet, whole or not at all."""
+    """Write an Arrow table to the file `path`, .csv or .parquet, whole or not at all; UsageError: another ending."""
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in {".csv", ".parquet"}:

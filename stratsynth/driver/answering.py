@@ -28,7 +28,7 @@ class Answerer:
     """Rows, and the source of the noise that is added to all that is read from them."""
 
     def __init__(self, rows: Rows, neighbours: Neighbours, entropy: Entropy) -> None:
-        """Hold the rows; nothing is read."""
+        """Hold the rows, the notion of neighbours and the source of noise, `entropy`; nothing is read."""
         self._reader = Reader(rows, entropy)
         self._neighbours = neighbours
         self._entropy = entropy

@@ -66,7 +66,7 @@ class Dask(Elsewhere):
     """A Dask cluster; retries after a lost worker are its own setting, and one in a cluster started here."""
 
     def __init__(self, address: str, tick: Tick) -> None:
-        """Connect to the cluster, or start one on this machine."""
+        """Connect to the cluster at `address`, or start one here if it is empty; `tick` is called for each solution."""
         super().__init__(tick)
         distributed = _library("distributed", "dask")
         settings: dict[str, Any] = {"set_as_default": False, "timeout": PATIENCE}
@@ -123,7 +123,9 @@ class Ray(Elsewhere):
     """A Ray cluster; Ray tries a task again once if its worker ended."""
 
     def __init__(self, address: str, tick: Tick) -> None:
-        """Connect to the cluster, or start one on this machine; one that this process is connected to is used.
+        """Connect to the cluster at `address`, or start one here if it is empty; `tick` is called for each solution.
+
+        A cluster that this process is connected to already is used.
 
         Raises:
             UsageError: The cluster cannot be reached, has other versions, or is another than the one reached already.
@@ -196,6 +198,7 @@ _KINDS: dict[str, Callable[[str, Any], Elsewhere]] = {
 
 
 def _library(package: str, extra: str) -> Any:
+    """Return the module `package`; UsageError, with the way to install `extra`, if it is absent."""
     try:
         return import_module(package)
     except ImportError:
@@ -217,7 +220,7 @@ def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
 
 
 def _versions() -> tuple[str, str]:
-    """Return the versions of this package and of numpy here, on which solutions depend; called in a worker too."""
+    """Return (this package's version, numpy's) here, on which solutions depend; called in a worker too."""
     import numpy as np
 
     return VERSION, np.__version__
@@ -227,6 +230,7 @@ _versions_here = _versions
 
 
 def _check_versions(kind: str, found: Any) -> None:
+    """Raise UsageError if one of `found`, pairs of versions on a `kind` of cluster, is not that used here."""
     mine = _versions_here()
     for theirs in found:
         if tuple(theirs) != mine:

@@ -66,7 +66,7 @@ def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
 
 @lru_cache(maxsize=2**15)  # every stratum asks at every moment
 def _hashed(path: StratumPath, _: tuple[tuple[str, ...], ...]) -> tuple[Prehashed, Prehashed]:
-    """Return two `Prehashed`, cached: of the path itself, and of its strata as dicts, as charges state them."""
+    """Return two `Prehashed`, cached, `_` as key: of `path`, and of its strata as dicts, as charges state them."""
     return Prehashed(path), Prehashed([stratum.to_dict() for stratum in path])
 
 

@@ -41,13 +41,13 @@ class AnswerSource(ABC):
     """Source of the answers of one run: private rows, made-up answers of a plan, or an audit."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question `asked` that this run may not ask: here, a split with one program for several strata."""
+        """Raise MechanismError if this run may not ask `asked`: a split with one program for several strata."""
         if type(asked.question) is Split and asked.question.alike is not None:
             raise MechanismError("a fit runs a program in every stratum: one for several is for rehearsals alone.")
 
     @abstractmethod
     def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        """Return one answer per question of a batch, in order; `Split` and `Work` are never among them."""
+        """Return an answer per question of the batch `asked`, in order; `Split`, `Work` are never among them."""
 
 
 class _Frame:
@@ -69,7 +69,7 @@ class _Frame:
         self._copies: Copies = {}
 
     def send(self, answer: Answer) -> None:
-        """Send an answer to the program, run it to its next question (checked) or its end, and note which."""
+        """Send an answer to the program, run it to its next question or end, noted; MechanismError if it fails."""
         self.children, self.asked, self.work = {}, None, None
         try:
             question = self.program.send(answer)

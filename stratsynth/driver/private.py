@@ -97,13 +97,13 @@ class PrivateAnswers(AnswerSource):
         """Sentences for the certificate about claims that nobody has proven."""
 
     def admit(self, asked: Asked) -> None:
-        """Refuse a question `asked` whose kind or stratum is not declared, and a split for rehearsals alone."""
+        """Raise MechanismError if kind or stratum of `asked` is not declared, or it splits as rehearsals do."""
         super().admit(asked)
         if type(asked.question) is not Split:
             self._admits(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return the answers to one batch: charge, recall or read and add noise, journal, in this order."""
+        """Return the answers to a batch `asked`: charge, recall or read and add noise, journal, in this order."""
         # The numbers are those of docs/privacy.md, section 10.
         moment, self._batch = self._batch, self._batch + 1
         budget = self._account.budget

@@ -60,7 +60,7 @@ class Elsewhere(ABC):
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
     ) -> Sequence[Any]:
-        """Return the solution of each problem, in order, found in other processes.
+        """Return the `solver`'s solution of each of `problems`, in order, found elsewhere; errors name `paths`.
 
         Raises:
             MechanismError: A stratum whose process was ended twice, or whose problem has no solution.
@@ -103,7 +103,7 @@ class Processes(Elsewhere):
     far = False
 
     def __init__(self, workers: int, tick: Tick) -> None:
-        """Start no process yet: they start with the first problems, at most one each, and last until `close`."""
+        """Start none of `workers` processes yet: they start with the first problems; `tick` is called for each."""
         super().__init__(tick)
         self._workers = workers
         self._open = contextlib.ExitStack()
@@ -129,6 +129,7 @@ class Processes(Elsewhere):
 
     @cached_property
     def _processes(self) -> Any:
+        """Pool of processes, a joblib Parallel, started on first use."""
         import joblib
 
         start = {"initializer": _as_worker, "initargs": (os.getpid(),)}
@@ -160,6 +161,7 @@ def _numbered(solver: Solver[Any, Any], i: int, problem: Any, begun: list[int]) 
 
 
 def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
+    """Return (index `i`, the solver's solution of the problem or a Failed)."""
     return i, there(solver, problem)
 
 

@@ -64,7 +64,7 @@ class StoredRows:
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, query, rate) `asked`, the exact sum of each block, int arrays; paths share passes."""
+        """Return, per (path, query, rate) `asked`, each block's exact sum, int arrays; rates below 1 use `entropy`."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):
@@ -91,7 +91,7 @@ class StoredRows:
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return a `PublicColumns`, copies of columns `names` of a path's rows: level numbers, numbers, row count."""
+        """Return a `PublicColumns` of copies of columns `names` of a path's rows: codes, numbers, count, weights."""
         parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
         return PublicColumns(
             sum(rows.size for rows in parts),

@@ -37,7 +37,7 @@ class SimulatedAnswers(AnswerSource):
     def __init__(
         self, account: FitAccount, size: Callable[[StratumPath], float], admits: Admits = lambda *_: None
     ) -> None:
-        """`size` returns a path's public size; `admits` refuses what the mechanism has not declared."""
+        """Charge to `account`; `size` returns a path's public size, `admits` refuses what is not declared."""
         self._account = account
         self._size = size
         self._admits = admits
@@ -53,7 +53,7 @@ class SimulatedAnswers(AnswerSource):
     def admit(self, asked: Asked) -> None:
         """Note the paths that each program of a split `asked` stands for.
 
-        Refuse other questions that the mechanism has not declared.
+        MechanismError for other questions that the mechanism has not declared.
         """
         split = asked.question
         if type(split) is not Split:
@@ -68,7 +68,7 @@ class SimulatedAnswers(AnswerSource):
             )
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Charge the batch as a fit would, then return one made-up answer per question, in order."""
+        """Charge the batch `asked` as a fit would, then return a made-up answer per question, in order."""
         budget = self._account.budget
         every = [replace(charge, path=path) for charge in bill(asked, budget) for path in self.stands_for(charge.path)]
         errors = (a.question.tv_error(Setting(a.schema, budget.neighbours)) for a in asked)

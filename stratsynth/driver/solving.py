@@ -33,7 +33,7 @@ class Solving(Protocol):
     def __call__(
         self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
     ) -> Sequence[Any]:
-        """Return one solution per problem, in order; `paths` has each problem's stratum, for messages."""
+        """Return the `solver`'s solution per problem, in order; `paths` has each one's stratum, for messages."""
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
@@ -47,7 +47,7 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 
 
 def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solver's solutions of problems, in order, computed in this process; `apart` ones run one per core.
+    """Return the solver's solutions of `problems`, in order, in this process; errors name the path of `paths`.
 
     Linear algebra has one thread meanwhile.
     """
@@ -115,7 +115,7 @@ def solving(workers: Workers = 1, tick: Tick = lambda: None) -> Iterator[Solving
 
 
 def check_workers(workers: object) -> None:
-    """Refuse all `workers` but a number of processes from 1, a known name with its package, and a callable."""
+    """Raise UsageError on `workers` but a number of processes from 1, a known name with its package, a callable."""
     if isinstance(workers, str):
         from stratsynth.driver.clusters import check_name
 
@@ -148,7 +148,7 @@ def named(path: StratumPath) -> str:
 
 
 def raised(solution: Any, path: StratumPath) -> Any:
-    """Return a solution; raise a `Failed`, naming the stratum of `path`, without quoting foreign errors."""
+    """Return a solution; raise a `Failed`, a MechanismError naming `path`'s stratum, without foreign words."""
     if not isinstance(solution, Failed):
         return solution
     error, where = solution.error, named(path)

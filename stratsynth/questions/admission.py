@@ -146,7 +146,7 @@ def _shared_copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies)
 
 
 def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a new object of the class of `value` with fields copied (`before`, `now`); refuse other attributes."""
+    """Return a new `value` with fields copied (`before`, `now`); MechanismError if it has other attributes."""
     kind, held = type(value), vars(value)
     names = _PARTS[kind]
     if len(held) > len(names) and not held.keys() <= {*names, *_DERIVED[kind]}:
@@ -168,7 +168,7 @@ def _outside(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> 
 
 
 def _checked_size(copy: dict[Any, Any], original: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the dict `copy`; refuse one with fewer keys than `original`: keys became equal under the copying."""
+    """Return the dict `copy`; MechanismError if keys of `original` became equal, so that it has fewer."""
     if len(copy) != len(original):
         raise MechanismError("a question holds two keys that are equal.")
     return copy

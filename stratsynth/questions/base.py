@@ -140,12 +140,12 @@ class Question(ABC):
 
     @abstractmethod
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Return exact reads plus noise by `entropy`. `memory` lasts as long as a path's rows, and is as private."""
+        """Return `exact` reads plus noise by `entropy`, at a Setting; `memory`: a path's cache, as private as rows."""
 
     # Answers afterwards: for plans, the journal and the release.
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Randomness) -> tuple[Answer, Seen]:
-        """Return (answer made up by `rng` of `rows` rows spread evenly over all cells, the `Seen` of a plan)."""
+        """Return (answer by `rng` to `rows` even rows, `at` a Setting; a plan's `Seen` at `path`); else Unsupported."""
         raise Unsupported(f"a plan cannot simulate {type(self).__name__}.")
 
     @classmethod
@@ -159,11 +159,11 @@ class Question(ABC):
         """Return the answer, equal to the one that `keep` was given, from the `Kept` parts that the journal stored."""
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[NoisyTable | PublishedSum]:
-        """Return the noisy tables and sums of an answer that the release publishes; by default none."""
+        """Return a release's noisy tables and sums of an `answer` by `schema`; by default none, ()."""
         return ()
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return pairs (noisy number of records, its noise's standard deviation) from an answer; by default none."""
+        """Return (noisy number of records, its noise's deviation) pairs of an `answer` by `schema`; by default ()."""
         return ()
 
     # For `stratsynth.testing`: the contract compares these on neighbouring tables.
@@ -178,7 +178,7 @@ class Question(ABC):
         """Return the price, a Fraction, at a Setting, of telling exact reads `here` from `there` by this answer."""
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return arrays of (answer - exact) in units of the declared noise scale; [] for kinds without a scale."""
+        """Return arrays: (`answer` - `exact`) / declared noise scale, `at` a Setting; [] without a scale."""
         return []
 
 
@@ -186,7 +186,7 @@ class Unkept(Question):
     """Base of kinds whose answers are neither kept nor compared, and have no noise of this package."""
 
     def tv_error(self, at: Setting) -> float:
-        """Return 0.0, the total variation between sampled and priced noise: no noise of this package is drawn."""
+        """Return 0.0, `at` any Setting: total variation, sampled to priced noise; none is drawn here."""
         return 0.0
 
     @classmethod
@@ -204,7 +204,7 @@ class Unkept(Question):
         raise cls.refusal()
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Raise Unsupported always: such an answer has no price by this package."""
+        """Raise Unsupported, `at` any Setting, for any reads `here`, `there` and `answer`: there is no price."""
         raise self.refusal()
 
     @classmethod

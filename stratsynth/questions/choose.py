@@ -60,7 +60,7 @@ class Choose(Question):
         return math.sqrt(8 * self.rho) * (1 - 1e-15)
 
     def check(self, schema: Schema) -> None:
-        """Refuse rho <= 0, no candidates, scores unsound in `schema`, of several or unknown kinds, too many cells."""
+        """Raise MechanismError: rho <= 0, no scores, ones unsound in `schema` or of mixed kinds; Unsupported: large."""
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
         if type(self.scores) is not Pairs:
@@ -78,7 +78,7 @@ class Choose(Question):
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a tuple of one `Charge` of rho or epsilon at `path`, sensitivities relative to add-remove's."""
+        """Return (`Charge`,) of rho or epsilon at `path`: sensitivities by `schema` for each of PRICED neighbours."""
         sensitivity = interned(tuple(self.sensitivity(schema).items()))
         details = (("epsilon", self.epsilon), ("candidates", len(self.scores)))
         if self.pure:  # whose price is epsilon itself
@@ -98,20 +98,20 @@ class Choose(Question):
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """Return candidate i, an int, by `entropy`: P(i) proportional to exp(epsilon score_i / (2 sensitivity))."""
+        """Return candidate i, by `entropy` and `exact` scores at a Setting: P(i) ~ exp(epsilon score_i / 2 reach)."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None
         return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:
-        """Return (a candidate's index drawn evenly by `rng`, a `Seen` at `path` with cliques and cells compared)."""
+        """Return (a candidate's index, even by `rng`; `Seen` at `path`: cliques and cells), for any `rows`."""
         candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted().cliques)
         seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
         return int(rng.integers(len(self.scores))), seen
 
     def tv_error(self, at: Setting) -> float:
-        """Return 0.0, the total variation between the drawn and the stated distribution: the draw is exact."""
+        """Return 0.0, `at` any Setting: total variation of drawn and stated distribution; the draw is exact."""
         return 0.0
 
     @classmethod
@@ -140,7 +140,7 @@ class Choose(Question):
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction: rho x (largest movement of a score / its sensitivity) squared, or epsilon x that ratio."""
+        """Return a Fraction: rho r^2 or epsilon r, r: largest score step, `here` to `there`, / sensitivity."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))

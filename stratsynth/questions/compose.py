@@ -32,7 +32,7 @@ class WithoutRows(Unkept):
         return ()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Raise MechanismError whatever the arguments: the driver answers such a question itself, without rows."""
+        """Raise MechanismError always, `at` any Setting: the driver answers it itself, without `exact` reads."""
         raise MechanismError(f"{type(self).__name__} is no kind of question that rows can answer.")
 
 
@@ -56,7 +56,7 @@ class Split(WithoutRows):
         return list(self.programs) if self.alike is None else [s for kind in self.alike.values() for s in kind]
 
     def check(self, schema: Schema) -> None:
-        """Refuse programs that are no plain dict by stratum, columns not in `schema` or unlike, overlapping strata."""
+        """Raise MechanismError: programs no plain dict by stratum, columns not in `schema`, overlapping strata."""
         plain = type(self.programs) is dict and (self.alike is None or type(self.alike) is dict)
         if not plain or not all(type(stratum) is Stratum for stratum in self.programs):
             raise MechanismError("split: programs are a plain dict by Stratum; another class could turn.")

@@ -89,7 +89,7 @@ class Term:
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, size: int) -> None:
-        """Refuse numbers that are not finite or too large, and shapes other than `size` columns of slopes."""
+        """Raise MechanismError: numbers not finite or too large, shapes but `size` columns of slopes."""
         one_of("choose: a term's kind", self.kind, KINDS, error=MechanismError)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: a term's slopes and offsets must be numpy arrays of float64.")
@@ -193,7 +193,7 @@ def _worked_out(term: Term) -> _Worked:
 
 
 def _decimal(x: Fraction) -> Decimal:
-    """Return the fraction `x` as a decimal number of 60 digits."""
+    """Return `x`, a Fraction, as a Decimal number of 60 digits."""
     return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
@@ -216,12 +216,12 @@ class Composite(Score):
     terms: tuple[Term, ...]
 
     def check(self, schema: Schema) -> None:
-        """Refuse a query unsound in `schema`, a classifier number out of range, terms missing or unsound."""
+        """Raise MechanismError: a query unsound in `schema`, classifier out of range, terms none or unsound."""
         self.check_all((self,), schema)
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Refuse `scores` with queries unsound in `schema`, unknown classifiers, and terms that no record moves."""
+        """Raise MechanismError on `scores` of queries unsound in `schema`, no such classifier, unmoved terms."""
         for query in _queries(scores):
             if type(query) is not Confusions:
                 raise MechanismError("choose: composite scores are of confusion counts.")
@@ -264,7 +264,7 @@ class Composite(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (`scores` of `exact` as ints in 2^-30 of the largest reach, rounded down; their int sensitivity)."""
+        """Return (`scores` of `exact` at a Setting, ints in 2^-30 of the largest reach; int sensitivity)."""
         of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
         groups = {id(score.terms): score for score in scores}
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS

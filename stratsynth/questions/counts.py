@@ -102,7 +102,7 @@ class Counts(Question):
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
-        """Refuse no cliques, ones not in `schema`, wrong weights, rho too small for noise, over MAX_CELLS cells."""
+        """Raise MechanismError: no cliques, ones not in `schema`, wrong weights, low rho; Unsupported: large."""
         if not is_plain_tuple(self.cliques, tuple) or not self.cliques:
             raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)
@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` at `path` per different sigma; k tables of one have sqrt(k) times a table's sensitivity."""
+        """Return a `Charge` at `path` by `schema`, `neighbours` per sigma; k tables: sqrt(k) x one's sensitivity."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return one `NoisyTable` per clique: counts in `exact` plus discrete Gaussian noise, by its part of rho."""
+        """Return a `NoisyTable` per clique at a Setting: `exact` counts plus discrete Gaussian noise by `entropy`."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
@@ -183,7 +183,7 @@ class Counts(Question):
         return cast("Sequence[NoisyTable]", answer)
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """Return a list, per table of the answer: (sum of its noisy cells, sigma sqrt(cells)), in records."""
+        """Return a list, per table of `answer`, for any `schema`: (sum of its cells, sigma sqrt(cells))."""
         return [(float(t.values.sum(dtype=np.float64)), t.sigma * math.sqrt(t.values.size)) for t in answer]
 
     @classmethod
@@ -192,14 +192,14 @@ class Counts(Question):
         return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction, rho of telling `here` from `there` by `answer`: sum over tables of L2^2 / (2 sigma^2)."""
+        """Return rho, a Fraction, of `answer` telling `here` from `there`: sum over tables of L2^2 / (2 sigma^2)."""
         # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return a list, per table, of flat float arrays: (noisy `answer` - `exact` count) / sigma of every cell."""
+        """Return flat float arrays, a table each: (`answer` - `exact` count) / sigma, `at` any Setting."""
         return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]
 
 

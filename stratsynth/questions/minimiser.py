@@ -69,7 +69,7 @@ class Minimiser(Question):
     keep, recall, shape = Total.keep, Total.recall, Total.shape
 
     def check(self, schema: Schema) -> None:
-        """Refuse a link, design, target or parts unsound in `schema`, and numbers not payable in noise."""
+        """Raise MechanismError: link, design, target, parts unfit for `schema`, numbers; Unsupported: size."""
         one_of("minimiser: link", self.link, tuple(SLOPE), error=MechanismError)
         check_target("minimiser", self.design, self.target, schema, numeric=self.link == "linear")
         check_parts("minimiser", self.by, self.parts, schema)
@@ -94,32 +94,32 @@ class Minimiser(Question):
         return self.step / FINE
 
     def size(self, schema: Schema) -> int:
-        """Return the number of coefficients: one a feature, for `softmax` one a feature and level of the target."""
+        """Return the int number of coefficients by `schema`: one a feature, for `softmax` times target levels."""
         return len(self.design.names(schema)) * (schema.size(self.target) if self.link == "softmax" else 1)
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the most that the exact answer moves, in the L2 norm: minimiser, certified distances, roundings."""
+        """Return the largest L2 distance, a float, of exact answers by `schema` for `neighbours`, rounded up."""
         steps = (1 if neighbours == Neighbours.ADD_REMOVE else 2) + 2 * TOLERANCE
         return (steps * self.step + math.sqrt(self.size(schema)) * self.grid) * (1 + 1e-12)
 
     def scale(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return sigma of the noise in grid units, for `neighbours`, rounded up: sensitivity / sqrt(2 rho)."""
+        """Return sigma in grid units by `schema` for `neighbours`, rounded up: sensitivity / sqrt(2 rho)."""
         return self.sensitivity(schema, neighbours) / self.grid / math.sqrt(2 * self.rho) * (1 + 1e-12)
 
     def solvable(self, schema: Schema) -> bool:
-        """True if rounding leaves half of what is certified to the solver, for any table of up to `MOST_ROWS` rows."""
+        """True if rounding leaves the solver half of what is certified, by `schema`, of any table of `MOST_ROWS`."""
         logits = schema.size(self.target) if self.link == "softmax" else 1
         far = min(math.sqrt(2 * MOST_ROWS * math.log(max(logits, 2)) / self.strength), MOST_ROWS * self.step)
         return self.rounding(MOST_ROWS, logits, far + self.step) <= TOLERANCE * SLOPE[self.link] * self.clip / 2
 
     def rounding(self, rows: float, logits: int, far: float) -> float:
-        """Return a bound of the error of a gradient in floats, an L2 norm, at coefficients of the length `far`."""
+        """Bound the L2 error, a float, of a gradient over `rows` with `logits` a row at coefficients of length `far`."""
         terms = ROWS + rows / ROWS + 64 + 8 * logits
         off = rows * self.clip * (self.design.most_features * self.clip * far + terms)
         return 2 * ULP * (off + self.strength * terms * far)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one `Charge` of rho at `path`, in a tuple."""
+        """Return one `Charge` of rho at `path`, in a tuple, its sensitivity and sigma by `schema` and `neighbours`."""
         moved = {n: self.sensitivity(schema, n) for n in PRICED}
         return (Charge(path, "minimiser", self.rho, moved, {"sigma": self.scale(schema, neighbours) * self.grid}),)
 
@@ -128,12 +128,12 @@ class Minimiser(Question):
         return Wanted(columns=columns_read(cast("Any", self)))
 
     def exact(self, at: Setting, exact: Exact) -> Ints:
-        """Return the answer without noise at a Setting: integers in units of the grid."""
+        """Return the answer without noise at a Setting from columns in `exact`: flat integers in units of the grid."""
         rows = CodedRows(at.schema, *(getattr(exact.columns, n) for n in ("codes", "numbers", "size", "weights")))
         return np.rint(minimised(self, rows) / self.grid).astype(np.int64).ravel()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Return coefficients at a Setting: integers of `exact` plus integer noise by `entropy`."""
+        """Return (`NoisySum`,): coefficients of `exact` at a Setting plus `entropy`'s noise; `memory` is unused."""
         noise = gaussian.sample(self.scale(at.schema, at.neighbours), (self.size(at.schema),), entropy)
         return self._noisy(at, self.exact(at, exact) + noise)
 
@@ -146,7 +146,7 @@ class Minimiser(Question):
         return self.size(at.schema) * gaussian.tv_error(self.scale(at.schema, at.neighbours))
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[Any, Seen]:
-        """Return (coefficients of 0 with noise of `rng`; a plan's `Seen` at `path`)."""
+        """Return (coefficients 0 with noise of `rng`; a plan's `Seen` at `path`) at a Setting, for any `rows`."""
         noise = rng.normal(0, self.scale(at.schema, at.neighbours), self.size(at.schema))
         return self._noisy(at, np.rint(noise).astype(np.int64)), Seen(path, "minimiser", cells=len(noise))
 
@@ -155,17 +155,17 @@ class Minimiser(Question):
         return self.design, self.target, self.link, self.clip, self.strength, self.rho, self.by
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Any) -> Fraction:
-        """Return the price, a Fraction, of telling `here` from `there`: squared distance / (2 sigma^2)."""
+        """Return rho, a Fraction, of telling exact `here` from `there` by `answer`: squared distance / (2 sigma^2)."""
         noise = Fraction(answer[0].sigma) / Fraction(answer[0].grid)
         return Fraction(squared(self.exact(at, here), self.exact(at, there))) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Any) -> list[Floats]:
-        """Return a list of one float array: (answer - exact) in units of sigma."""
+        """Return a list of one float array: (`answer` - `exact`, at a Setting) / sigma, per coefficient."""
         return [(answer[0].units - self.exact(at, exact)) * answer[0].grid / answer[0].sigma]
 
 
 def minimised(asked: Minimiser, rows: CodedRows) -> Floats:
-    """Return coefficients within TOLERANCE x step of the minimiser over the rows, a line a feature.
+    """Return coefficients within TOLERANCE x step of the minimiser that is `asked` over `rows`, a line a feature.
 
     Accelerated descent, preconditioned by the largest curvature, for growing guesses of its ratio to the least; the
     last is a bound, for which the number of steps is enough whatever the rows (docs/privacy.md).
@@ -189,7 +189,7 @@ def minimised(asked: Minimiser, rows: CodedRows) -> Floats:
 
 
 def _pieces(asked: Minimiser, rows: CodedRows) -> Iterator[tuple[Floats, Floats, slice]]:
-    """Yield (features within the clip, a line a row; factor of each row's loss; which rows) of few rows at a time."""
+    """Yield, for few `rows` at a time: (clipped features, a line a row; factors of the losses `asked`; slice)."""
     for at in range(0, rows.size, ROWS):
         which = slice(at, min(at + ROWS, rows.size))
         x, _ = design.integer_features(asked.design, rows, which)
@@ -200,7 +200,7 @@ def _pieces(asked: Minimiser, rows: CodedRows) -> Iterator[tuple[Floats, Floats,
 
 
 def _gradient(asked: Minimiser, rows: CodedRows, w: Floats) -> tuple[Floats, float]:
-    """Return (gradient of the penalised loss at `w`, computed in floats; bound of its distance from the true one)."""
+    """Return (gradient at `w` of the penalised loss `asked` over `rows`; bound of its distance from the true)."""
     found = asked.strength * w
     for x, part, which in _pieces(asked, rows):
         logits = x @ w

@@ -78,7 +78,7 @@ class Independence:
             yield self.total * np.multiply.outer(share[one], share[other]) if known is None else known
 
     def check(self, schema: Schema) -> None:
-        """Refuse pairs of columns that the schema lacks, columns without shares, and tables of another shape."""
+        """Raise MechanismError: pairs of columns not in the schema, or without shares; misshapen tables."""
         if any(schema is known_for for known_for in self._sound_for):
             return
         plain = is_plain_tuple(self.cliques, tuple) and is_plain_tuple(tuple(chain.from_iterable(self.cliques)), str)
@@ -132,7 +132,7 @@ class Pairs:
         return map(Distance, self.cliques, self.expected.tables(self.cliques))
 
     def check_all(self, schema: Schema) -> None:
-        """Refuse candidates but an ascending, non-empty tuple of pairs' places, and references unsound in `schema`."""
+        """Raise MechanismError unless places ascend, not empty, and the reference is sound in `schema`."""
         if type(self.expected) is not Independence:
             raise MechanismError("choose: pairs are compared with what Independence says.")
         self.expected.check(schema)
@@ -143,7 +143,7 @@ class Pairs:
             raise MechanismError("choose: candidates are places among the pairs, in ascending order.")
 
     def cells(self, schema: Schema) -> int:
-        """Return the int number of cells of the tables of all pairs of the reference, candidates or not."""
+        """Return the int number of cells of all pairs' tables in the reference, for any `schema`."""
         return self.expected.cells
 
     def wanted(self) -> Wanted:
@@ -159,9 +159,9 @@ class Pairs:
         return f"[{', '.join(map(_candidate_text, self.cliques))}]"
 
     def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (candidates' distances of `exact` tables at a Setting, ints in 2^-16 records; int sensitivity in it).
+        """Return (distances of `exact` tables at a Setting, ints in 2^-16 records; int sensitivity in it).
 
-        Distances are computed once and remembered as numbers beside the rows, for any subset of the pairs.
+        Distances are computed once and kept in `memory`, beside the rows, for any subset of the pairs.
         """
         if not self.remembered(memory):
             away = np.full(len(self.expected.cliques), UNKNOWN)
@@ -188,7 +188,7 @@ class Pairs:
 
 @lru_cache(maxsize=256)  # by plain texts alone; strata are asked about the same pairs
 def _check_pairs(cliques: tuple[Clique, ...], columns: tuple[str, ...], names: tuple[str, ...]) -> None:
-    """Refuse columns outside `names` or named twice, and cliques that are not two different ones of `columns`."""
+    """Raise MechanismError: `columns` not in `names` or twice, `cliques` not two different ones of them."""
     if not set(columns) <= set(names) or len(set(columns)) < len(columns):
         raise MechanismError("choose: a column of the pairs is not in the schema, or is constant in this stratum.")
     for clique in cliques:

@@ -51,7 +51,7 @@ class Peak(Score):
         object.__setattr__(self, "offsets", fixed(self.offsets))
 
     def check(self, schema: Schema) -> None:
-        """Refuse a query unsound in `schema`, slopes and offsets not finite or of other shapes, and slopes all 0."""
+        """Raise MechanismError: query unsound in `schema`, slopes or offsets not finite, misshapen, all 0."""
         check_query("choose", self.query, schema)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")
@@ -92,7 +92,7 @@ class Peak(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (ints: scores of `exact` sums, slopes and offsets rounded to a public unit; int sensitivity in it)."""
+        """Return (`scores` of `exact` sums at a Setting, ints in a public unit; int sensitivity in it)."""
         worth = [score.grid(at.schema) for score in scores]
         # One public unit for all candidates, in which the largest slope is 2^30.
         unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT

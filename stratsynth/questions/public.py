@@ -50,7 +50,7 @@ class PublicRows(Question):
     columns: tuple[str, ...]
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns that are not public, and a schema in which a protected value could leave its row out."""
+        """Raise Unsupported if columns are not public, or a protected value in `schema` may leave its row out."""
         check_clique("public rows", self.columns, schema)
         for name in self.columns:
             if not schema.column(name).public:
@@ -75,7 +75,7 @@ class PublicRows(Question):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return an empty tuple, at any path: neighbouring tables agree in these columns, so it costs nothing."""
+        """Return () for any `schema`, `path`, `neighbours`: neighbouring tables agree here, so it costs nothing."""
         return ()
 
     def wanted(self) -> Wanted:
@@ -83,14 +83,14 @@ class PublicRows(Question):
         return Wanted(columns=self.columns)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:
-        """Return the `PublicColumns` of `exact`, without noise, read-only; refuse a reading of other columns."""
+        """Return `exact`'s `PublicColumns`, read-only, without noise; MechanismError if they are others."""
         if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
         read_only((*exact.columns.codes.values(), *exact.columns.numbers.values()))
         return exact.columns
 
     def tv_error(self, at: Setting) -> float:
-        """Return 0.0, whatever the Setting, the total variation between sampled and priced noise: there is no noise."""
+        """Return 0.0, `at` any Setting: total variation between sampled and priced noise; there is no noise."""
         return 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[PublicColumns, Seen]:
@@ -129,7 +129,7 @@ class PublicRows(Question):
         return answer.size, _plain(answer)
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return Fraction 0 if `here` and `there` agree in number, order and public values of rows; else FAR, big."""
+        """Return Fraction 0 if `here` and `there` agree in rows' number, order and public values; else FAR."""
         return Fraction(0) if _plain(here.columns) == _plain(there.columns) else FAR
 
 

@@ -34,7 +34,7 @@ class Claim:
     record for another, and does not cover a stratum, whose number of rows is private."""
 
     def check(self, neighbours: Neighbours, *, stratified: bool) -> None:
-        """Raise Unsupported if the claim takes the row count for public and is `stratified` or for add-remove."""
+        """Raise Unsupported if the claim makes row counts public and is `stratified` or `neighbours` are add-remove."""
         if not self.counts_rows:
             return
         if stratified:
@@ -58,7 +58,7 @@ class Raw(Unkept):
     claim: Claim
 
     def check(self, schema: Schema) -> None:
-        """Refuse claims without author, epsilon above 0 or delta in [0, 1), and schemas with row weights."""
+        """Raise MechanismError on claims without author, epsilon or delta; Unsupported if `schema` has weights."""
         check_positive("raw: the claimed epsilon", self.claim.epsilon)
         if not 0 <= self.claim.delta < 1:
             raise MechanismError("raw: the claimed delta must be at least 0 and below 1.")
@@ -72,7 +72,7 @@ class Raw(Unkept):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one `Charge` at `path` of the claimed epsilon and delta; sensitivities are unknown, stated as 1."""
+        """Return (`Charge`,) at `path` of the claimed epsilon; Unsupported if not valid for `neighbours`."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
         unknown = dict.fromkeys(PRICED, 1.0)
@@ -83,7 +83,7 @@ class Raw(Unkept):
         return Wanted(frame=True)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> pd.DataFrame | None:
-        """Return the rows of `exact` as a pandas frame of level numbers, without noise; None if none was read."""
+        """Return the rows of `exact`, a pandas frame of level numbers, or None; no noise by `entropy`."""
         return exact.frame
 
     def unverified(self) -> str:

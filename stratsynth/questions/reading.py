@@ -42,13 +42,13 @@ class Rows(Protocol):
     """Reads that a backend must support. Answers are exact: only the driver may call them."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """Return, by path, one exact integer table per clique, with an axis of levels per column; in one pass."""
+        """Return, per (path, cliques) `asked`, an exact integer table a clique, an axis of levels a column."""
 
     def sums(self, asked: Sequence[tuple[StratumPath, Sum, float]], entropy: Entropy) -> list[list[Ints]]:
         """Return for each (path, sum, rate) `asked` a list of integer arrays: each block's exact sum in grid units.
 
         Questions multiply by the weight of a row: in unlimited integers, or modulo 2^64 where that is post-processing.
-        A rate below 1 draws a fresh Poisson sample: an independent coin for each row.
+        A rate below 1 draws a fresh Poisson sample by `entropy`: an independent coin a row.
         """
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:

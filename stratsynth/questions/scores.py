@@ -37,11 +37,11 @@ class Score(ABC):
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse a score that the schema does not allow to be computed; no row is read."""
+        """Raise MechanismError on a score that the schema does not allow to be computed; no row is read."""
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Call `check` with the schema on each of one choice's `scores`, which refuses unsound ones."""
+        """Call `check` with the schema on each of one choice's `scores`: MechanismError on unsound ones."""
         for score in scores:
             cls.check(score, schema)
 
@@ -82,7 +82,7 @@ class Score(ABC):
     @classmethod
     @abstractmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return all scores as exact integers, and the largest movement of any of them by one neighbouring step.
+        """Return (`scores` of `exact` at a Setting, exact ints; the most that a neighbouring step moves any).
 
         References, offsets, slopes and weights are public numbers; they are rounded to integers first, and the bound
         is computed from the rounded ones. After that there is no rounding at all.
@@ -126,11 +126,11 @@ class Distance(Score, Digested):
 
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
-        """Return an int: the cells of the reference tables of all `scores`, each clique counted once."""
+        """Return an int: cells of all `scores`' reference tables, each clique counted once; `schema` is unused."""
         return sum({score.clique: score.reference.size for score in scores}.values())
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns not in `schema`, other norms, weights <= 0, a misshapen reference, too large numbers."""
+        """Raise MechanismError: columns not in `schema`, norm, weight <= 0, misshapen or large reference."""
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
@@ -168,7 +168,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (ints: weight x (distance in `exact` - offset) in 2^-36 of the largest weight; int sensitivity)."""
+        """Return (`scores`: weight x (distance in `exact` - offset), ints in 2^-36 of the largest; sensitivity)."""
         heaviest = max(score.weight for score in scores)
         # Integers first: weights are rounded to 2^-20 of the largest, offsets and references to 2^-16 records.
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}

@@ -82,7 +82,7 @@ class Total(Question):
     """Probability with which each row takes part, by an independent coin."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a query unsound in `schema`, bad weights, price <= 0 or too small, rate or norm unfit to currency."""
+        """Raise MechanismError: query unsound in `schema`, bad weights, low price, rate or norm unfit to currency."""
         check_query("total", self.query, schema)
         check_positive("total: price", self.price)
         blocks = self.query.blocks(schema)
@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` of rho or epsilon at `path` per block; in `sampled`, one of one step for all blocks."""
+        """Return a `Charge` of rho or epsilon at `path` a block by `schema`, `neighbours`; if `sampled`, one a step."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
@@ -142,7 +142,7 @@ class Total(Question):
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Return one `NoisySum` per block at a Setting: the integer sum in `exact` plus integer noise of `entropy`."""
+        """Return a `NoisySum` a block at a Setting: int sums in `exact` plus noise of `entropy`; no `memory`."""
         sampler = laplace if self.currency == Currency.PURE else gaussian
         weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
@@ -274,7 +274,7 @@ def total(
     rate: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Program[tuple[NoisySum, ...]]:
-    """Ask for a `NoisySum` per block of `query`, by `weights`, at one price: rho, epsilon, or noise (`rate`)."""
+    """Ask for a `NoisySum` per block of `query`, by `weights`, at one price: rho, epsilon, or noise (with `rate`)."""
     prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
     given = [(currency, price) for currency, price in prices.items() if price is not None]
     if len(given) != 1:

@@ -54,7 +54,7 @@ class Usable(Question):
         return self.currency in OPENED_IN_RHO
 
     def check(self, schema: Schema) -> None:
-        """Refuse a price not positive, or too small to be paid in noise in `schema`, and an unknown currency."""
+        """Raise MechanismError: price not positive or too small for noise in `schema`, unknown currency."""
         check_positive("usable: price", self.price)
         if type(self.currency) is not Currency or self.scale(schema) > laplace.WIDEST:
             raise MechanismError("usable: its price is in no currency, or too small to be paid in noise.")
@@ -77,7 +77,7 @@ class Usable(Question):
         return self.scale(schema) * (1 if self.gaussian else math.sqrt(2))
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return one `Charge` at `path` by `schema`, in a tuple; beside steps on samples no step, rho among details."""
+        """Return (`Charge`,) at `path` by `schema`, any `neighbours`; rho in the details beside sampled steps."""
         details = {"sigma" if self.gaussian else "scale": self.scale(schema), "columns": len(schema.names)}
         beside = {Currency.SAMPLED: {"rho": self.price}, Currency.CLAIMED: {"delta": 0.0}}.get(self.currency, {})
         amount = 0.0 if self.currency == Currency.SAMPLED else self.price
@@ -89,7 +89,7 @@ class Usable(Question):
         return Wanted(cliques=(OUTSIDE,))
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
-        """Return a `NoisyTable`: exact numbers plus integer noise by `entropy`, and the noise's standard deviation."""
+        """Return a `NoisyTable` at a Setting: `exact` numbers plus integer noise by `entropy`, with its sigma."""
         (numbers,), sampler = exact.tables, gaussian if self.gaussian else laplace
         return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
 
@@ -120,7 +120,7 @@ class Usable(Question):
         return Counts.recall(kept)[0]
 
     def records(self, schema: Schema, answer: Answer) -> list[tuple[float, float]]:
-        """Return [(noisy number of usable records, its noise's standard deviation)] of an answer."""
+        """Return [(noisy number of usable records, its noise's sigma)] of `answer`, for any `schema`."""
         return [(float(answer.values[0]), answer.sigma)]
 
     @classmethod
@@ -129,7 +129,7 @@ class Usable(Question):
         return Counts.shape([answer])
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the price, a Fraction, of telling `here` from `there`: squared L2 / (2 sigma^2), or L1 / scale."""
+        """Return the Fraction that telling `here` from `there` costs: squared L2 / (2 sigma^2), or L1 / scale."""
         one, other = here.tables[0], there.tables[0]
         scale = Fraction(self.scale(at.schema))
         if self.gaussian:

@@ -72,7 +72,7 @@ class AttributeGradients(Sum):
         return (*self.groups, *self.given)
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design unsound in `schema`, a target without classes, one group, too many cells, other shapes."""
+        """Raise MechanismError: design unsound in `schema`, no classes, shapes; Unsupported: one group, size."""
         what = "attribute gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)

@@ -76,7 +76,7 @@ class Sum(ABC):
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse a sum that the schema does not allow to be computed; no row is read."""
+        """Raise MechanismError on a sum that the schema does not allow to be computed; no row is read."""
 
     @abstractmethod
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
@@ -104,7 +104,7 @@ Query = Sum
 
 
 def check_query(what: str, query: Sum, schema: Schema) -> None:
-    """Refuse, in errors opening with `what`, a `query` of no known exact class, unsound in schema, or too long."""
+    """Raise MechanismError, opening with `what`: a `query` of unknown class, unsound in schema; Unsupported: long."""
     if not (is_known(query) and isinstance(query, Sum)):
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)
@@ -114,7 +114,7 @@ def check_query(what: str, query: Sum, schema: Schema) -> None:
 
 
 def check_clip(what: str, clip: float) -> None:
-    """Refuse, in errors that open with `what`, a clip not positive, or whose square or inverse no float holds."""
+    """Raise MechanismError, opening with `what`: clip not positive, or its square or inverse beyond a float."""
     check_positive(f"{what}: clip", clip)
     if not 1e-100 < clip < 1e100:
         raise MechanismError(f"{what}: a clip of {clip:g} is out of all proportion; use a scale.")

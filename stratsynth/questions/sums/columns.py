@@ -45,7 +45,7 @@ class Columns(Sum):
     """True to sum the numbers themselves where a column declares a transform; earlier versions had no such sums."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse columns not numeric in `schema`, centres not finite, scales, clip not above 0, unfit norm, lengths."""
+        """Raise MechanismError: columns not numeric in `schema`, unfit centres, scales, clip, norm, lengths."""
         check_clip("columns", self.clip)
         check_norm("columns", self.norm)
         if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
@@ -58,7 +58,7 @@ class Columns(Sum):
             check_positive(f"columns: the scale of {name}", scale)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block`: one coordinate per column, clipped together."""
+        """Return (`Block`,), for any `schema`: one coordinate per column of the query, clipped together."""
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:

@@ -50,7 +50,7 @@ class Confusions(Sum):
     """Norm of the sensitivity: `l2` for Gaussian noise, `l1` for Laplace noise."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design, target, group column unsound in `schema`, or an unsound table of coefficients.
+        """Raise MechanismError: design, target, groups unsound in `schema`, unsound coefficients.
 
         The target is a categorical column outside features and groups; coefficients are finite float64, one row per
         classifier and one column per feature, and for more than two levels one layer per level.

@@ -49,7 +49,7 @@ class Design:
         return _names(self, schema)
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
-        """Return a tuple per feature: indices of plain features whose product it is; None if all are plain."""
+        """Return, per feature by `schema`, a tuple of plain features' indices, its factors; None if all are plain."""
         return None
 
     @property
@@ -99,7 +99,7 @@ class Coded(Design):
     """Pairs of columns, each feature of the one multiplied by each of the other."""
 
     def check(self, what: str, schema: Schema) -> None:
-        """Refuse, on `what`, all `Design` refuses in a schema, no intercept, false references, self-interactions."""
+        """Raise MechanismError, on `what`, as `Design` for a schema; no intercept, false references, self-pairs."""
         if not self.intercept:
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
         if type(self.columns) is not tuple or self.columns:

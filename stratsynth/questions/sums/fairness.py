@@ -72,7 +72,7 @@ class FairGradients(Sum):
     """True to add up decisions by cell; earlier versions had no such sums."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design unsound in `schema`, a target without classes, too many cells, arrays unfit or not finite."""
+        """Raise MechanismError: design unsound in `schema`, no classes, unfit arrays; Unsupported: cells."""
         what = "fair gradients"
         check_classifiers(what, self, schema)
         classes = schema.size(self.target)
@@ -129,7 +129,7 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
 
 
 def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Refuse, opening with `what`, a query that `check_models` refuses, and a link but logistic and softmax."""
+    """Raise MechanismError, opening with `what`: a `query` not logistic or softmax, or by `check_models`, `schema`."""
     one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
     check_models(what, query, schema)
 

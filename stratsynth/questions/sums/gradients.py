@@ -65,7 +65,7 @@ class Gradients(Sum):
     loss with a negative weight, up to a constant. Clip and parts apply as to all rows."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target in `schema`, parts outside [0, 1], flips without parts."""
+        """Raise MechanismError: models unfit for `schema`, parts outside [0, 1], flips without parts."""
         check_models("gradients", self, schema)
         check_parts("gradients", self.by, self.parts, schema)
         if self.flips is not None and (
@@ -83,7 +83,7 @@ class Gradients(Sum):
         return kept if self.flips is None else (*kept, "flips")
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one `Block` per model: a coordinate for each coefficient, clipped together."""
+        """Return a `Block` per model, for any `schema`: a coordinate for each coefficient, clipped together."""
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -107,7 +107,7 @@ class Gradients(Sum):
 def check_models(
     what: str, query: Gradients | Losses | GroupLosses | FairGradients | AttributeGradients, schema: Schema
 ) -> None:
-    """Refuse, opening with `what`, a query's design, clip or target unsound in `schema`, and unfit coefficients."""
+    """Raise MechanismError, opening with `what`: a query's design, clip, target unfit in `schema`, coefficients."""
     one_of(f"{what}: link", query.link, ("linear", "logistic", "softmax"), error=MechanismError)
     check_target(what, query.design, query.target, schema, numeric=query.link == "linear")
     check_clip(what, query.clip)
@@ -125,7 +125,7 @@ def finite(values: Any) -> bool:
 
 
 def check_parts(what: str, by: tuple[str, ...], parts: NDArray[np.float64] | None, schema: Schema) -> None:
-    """Refuse, opening with `what`, `parts` not a number from 0 to 1 per cell of `by` in `schema`; None: no `by`."""
+    """Raise MechanismError, opening with `what`: `parts` not in [0, 1] per cell of `by` in `schema`, or no `by`."""
     if (parts is None) != (not by):
         raise MechanismError(f"{what}: `by` and `parts` go together.")
     if parts is not None:

@@ -53,7 +53,7 @@ def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
 
 
 def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array of probability minus 0 or 1 (prediction minus target), a line a logit, a column a row `which`.
+    """Return a float array, lines as `logits`, a column a row `which`: probability by `link` minus `target`.
 
     `logits` are in units of 1 / (UNIT THETA), one model's lines after another's; with `linear` the target is mapped to
     [-1, 1], and NaN if a row has none.

@@ -51,7 +51,7 @@ class Losses(Sum):
     `linear`."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target in `schema`, unknown measures, a linear model's log loss."""
+        """Raise MechanismError: models unfit for `schema`, unknown measure, log loss of a linear model."""
         check_models("losses", self, schema)
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
         if self.measure == "log" and self.link == "linear":
@@ -62,7 +62,7 @@ class Losses(Sum):
         return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a `Block` of one number per model, whose sensitivity is the clip under add-remove and replace."""
+        """Return a `Block` of one number per model, for any `schema`: sensitivity is clip for all neighbours."""
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -95,7 +95,7 @@ class GroupLosses(Sum):
     link: ClassVar[Literal["logistic"]] = "logistic"
 
     def check(self, schema: Schema) -> None:
-        """Refuse models that do not fit design and target in `schema`, unknown measures, and groups with the target."""
+        """Raise MechanismError: models unfit for `schema`, unknown measure, groups with the target."""
         check_models("group losses", self, schema)
         one_of("group losses: measure", self.measure, MEASURES, error=MechanismError)
         if self.by:

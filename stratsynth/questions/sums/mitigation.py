@@ -84,7 +84,7 @@ class Mitigated(Sum):
     """Number of hidden units of a network; 0 for other models."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design, clip, network unsound in `schema`, unfit target, unknown statistics, unfit arrays."""
+        """Raise MechanismError: design, clip, target unfit for `schema`, statistics, arrays; Unsupported: size."""
         what = "mitigated"
         one_of(f"{what}: link", self.link, ("logistic", "softmax", "network"), error=MechanismError)
         check_target(what, self.design, self.target, schema, numeric=False)

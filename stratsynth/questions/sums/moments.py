@@ -44,7 +44,7 @@ class Moments(Sum):
     """Clip of the scaled target."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, and a target that is not numeric or in the design."""
+        """Raise MechanismError: design, clip unsound in `schema`, target not numeric or in the design."""
         check_target("moments", self.design, self.target, schema)
         check_clip("moments", self.clip)
         check_clip("moments", self.bound)
@@ -90,7 +90,7 @@ class Curvature(Sum):
     clip: float
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, a target not of two levels, or inside; theta not finite."""
+        """Raise MechanismError: design, clip unsound in `schema`, target not two levels, theta not finite."""
         check_target("curvature", self.design, self.target, schema, numeric=False)
         check_clip("curvature", self.clip)
         if schema.size(self.target) != 2:
@@ -104,7 +104,7 @@ class Curvature(Sum):
         return "curvature", self.design, self.target, self.theta.shape, f"{self.clip:.9g}"
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two `Block`s: the curvature (clip^2; sqrt(2) clip^2 under replace), and the gradient."""
+        """Return two `Block`s, for any `schema`: curvature (clip^2; exchanged, x sqrt(2)) and gradient (clip)."""
         size = len(self.theta)
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 

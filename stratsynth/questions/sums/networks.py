@@ -70,7 +70,7 @@ class NetworkGradients(Sum):
     """Public factor from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a design or clip unsound in `schema`, weights misshapen, parts outside [0, 1] (a row grew longer)."""
+        """Raise MechanismError: design, clip unsound in `schema`, misshapen weights, parts outside [0, 1]."""
         check_network("network gradients", self, schema)
         check_parts("network gradients", self.by, self.parts, schema)
 
@@ -80,7 +80,7 @@ class NetworkGradients(Sum):
         return "network gradients", self.design, self.target, shapes, f"{self.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block` of all weights, hidden ones first: the layers share one clip."""
+        """Return (`Block`,) of all weights, hidden ones first, for any `schema`: the layers share a clip."""
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -118,7 +118,7 @@ class NetworkLosses(Sum):
     measure: Literal["squared", "log"] = "log"
 
     def check(self, schema: Schema) -> None:
-        """Refuse weights of shapes that do not fit design and target in `schema`, unsound designs, unknown measures."""
+        """Raise MechanismError: weights or design unfit for `schema`, unknown measures."""
         check_network("network losses", self, schema)
         one_of("network losses: measure", self.measure, ("squared", "log"), error=MechanismError)
 
@@ -128,7 +128,7 @@ class NetworkLosses(Sum):
         return "network losses", self.design, self.target, shapes, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block` of one number, whose sensitivity is the clip under add-remove and replace."""
+        """Return (`Block`,) of one number, for any `schema`; its sensitivity is clip for all neighbours."""
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -165,7 +165,7 @@ def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[ND
 
 
 def check_network(what: str, query: Network, schema: Schema) -> None:
-    """Refuse, opening with `what`, a query's design or clip unsound in `schema`, one-level target, unfit weights."""
+    """Raise MechanismError, opening with `what`: a query unfit for `schema`, design to weights; Unsupported: size."""
     check_target(what, query.design, query.target, schema, numeric=False)
     check_clip(what, query.clip)
     levels = schema.size(query.target)

@@ -76,7 +76,7 @@ class PerRow:
     """Clip of a row's gradient, in the L2 norm."""
 
     def __post_init__(self) -> None:
-        """Refuse a function that fails the test of row-locality on made-up rows."""
+        """Raise MechanismError on a function that fails the test of row-locality on made-up rows."""
         _ = self.tested
 
     @cached_property
@@ -103,7 +103,7 @@ class PerRow:
         return True
 
     def _try(self, weights: Floats, rng: np.random.Generator) -> None:
-        """Compare vectors of equal made-up rows (`rng`) in several calls, at `weights`; refuse over a unit apart."""
+        """Raise MechanismError if made-up rows' (`rng`) vectors at `weights` differ between calls."""
         x = np.clip(rng.uniform(-1.5, 1.5, (BATCH, self.features)), -1, 1)
         rows = x, rng.integers(self.classes, size=BATCH), rng.normal(size=(BATCH, self.classes))
         wanted = self._units(*self._called(weights, *rows))
@@ -116,7 +116,7 @@ class PerRow:
                 raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
 
     def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return (gradients, probabilities) = function(arguments) of made-up rows; MechanismError if it misfits."""
+        """Return function(`weights`, `x`, `levels`, `slopes`), (gradients, probabilities), or MechanismError."""
         try:
             gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
         except Exception as problem:
@@ -135,7 +135,7 @@ class PerRow:
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return (gradients, probabilities) = function(arguments) of private rows; None, silently, if it fails."""
+        """Return (gradients, probabilities) by own function of rows `x`, `levels`; None, silently, if it fails."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -186,7 +186,7 @@ class PerRowGradients(Sum):
     )
 
     def check(self, schema: Schema) -> None:
-        """Refuse a function untested or unfit to `schema`, and weights and slopes of other shapes or not finite."""
+        """Raise MechanismError: function untested or unfit for `schema`, shapes; Unsupported: too many cells."""
         what = "per-row gradients"
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:

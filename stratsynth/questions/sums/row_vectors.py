@@ -55,7 +55,7 @@ class RowVectors(Sum):
     unverified: ClassVar[str] = "row vectors by a function that was tested for row-locality, not proven"
 
     def check(self, schema: Schema) -> None:
-        """Refuse a function without size, clip or norm, or that fails the test on rows made from the schema."""
+        """Raise MechanismError: no function, size, clip or norm; it fails on rows made from `schema`."""
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")
         check_integer("row vectors: size", self.size, 1, error=MechanismError)
@@ -64,7 +64,7 @@ class RowVectors(Sum):
         check_row_local(self.function, self.size, schema)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single `Block` of `size` coordinates, clipped together."""
+        """Return a tuple of one `Block` of `size` coordinates, clipped together; `schema` changes nothing."""
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
@@ -75,7 +75,7 @@ class RowVectors(Sum):
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
-    """Return a frame of `rows` rows for a user's function: `codes` as level texts, `numbers` as floats, NaN: none."""
+    """Return a frame of `rows` rows, columns by `schema`: `codes` as level texts, `numbers` as floats, NaN: none."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """Return an array (`rows` x `size`): the function's vector of each row of `codes`, `numbers`; NaN where it fails.
+    """Return a `rows` x `size` array: `function` of each row of `codes`, `numbers`, by `schema`; NaN where it fails.
 
     All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -> None:
-    """Refuse a function whose `size`-vectors on a schema's made-up rows depend on other rows, order, number, time."""
+    """Raise MechanismError if `function`'s `size`-vectors of rows by `schema` depend on other rows, order, time."""
     codes, numbers = made_up(schema, BLOCK)
     rng = np.random.default_rng(SEED + 1)
     whole = _tried(function, size, frame(schema, codes, numbers, BLOCK))
@@ -150,7 +150,7 @@ def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -
 
 
 def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the function's array (`rows` x `size`) on made-up rows; refuse errors, other shapes, changed rows."""
+    """Return `function`'s array (`rows` x `size`) on made-up rows; MechanismError: errors, shapes, changed rows."""
     before = rows.copy(deep=True)
     try:
         answer = np.asarray(function(rows))

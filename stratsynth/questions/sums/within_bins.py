@@ -49,7 +49,7 @@ class WithinBins(Sum):
     """Norm of the sensitivity: `l2` for Gaussian noise, `l1` for Laplace noise."""
 
     def check(self, schema: Schema) -> None:
-        """Refuse a column not numeric, multiples that are no positive whole numbers or too many, and other norms."""
+        """Raise MechanismError: target not numeric in `schema`, multiples no positive ints or too many, norm."""
         if not isinstance(schema.columns.get(self.target), Numeric):
             raise MechanismError(f"within bins: {self.target!r} is not a numeric column here.")
         whole = is_plain_tuple(self.multiples, int) and all(0 < multiple < 2**53 for multiple in self.multiples)
@@ -58,13 +58,13 @@ class WithinBins(Sum):
         check_norm("within bins", self.norm)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a single block: a coordinate per bin, or per bin and class; exchanged, classes move by sqrt(2)."""
+        """Return (`Block`,): a coordinate per bin in `schema`, or bin and class; exchange factor sqrt(2) or 2."""
         column = cast("Numeric", schema.column(self.target))
         exchange = math.sqrt(2) if self.multiples and self.norm == "l2" else 2.0
         return (Block(len(column.extents) * self._classes, 1.0, exchange),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one array: the sum of places in units of 1 / GRID, or GRID for each record of a bin and class."""
+        """Return [array], by bin, over `which` of `rows`: sums of places in 1 / GRID, or GRID a record and class."""
         column = cast("Numeric", rows.schema.column(self.target))
         numbers, bins = rows.numbers[self.target][which], rows.codes[self.target][which].astype(np.int64)
         wide = np.array([low < top for low, top in column.extents])
@@ -94,7 +94,7 @@ class WithinBins(Sum):
 
 @np.errstate(all="ignore")
 def place_units(column: Numeric, numbers: Floats, bins: NDArray[np.int64]) -> Ints:
-    """Return the place of each number in its bin as an integer from -GRID to GRID, cut towards 0.
+    """Return the place of each of `numbers` in its bin of `column` as an integer from -GRID to GRID, cut towards 0.
 
     One element at a time, by correctly rounded operations. A whole number stands for [x, x + 1).
     """
