@@ -1,7 +1,8 @@
 """`Minimiser`: noisy coefficients that minimise a sum of losses over rows plus a fixed public penalty.
 
-With F(w) = sum over rows of part x loss(x.w, y) + strength |w|^2 / 2, and no gradient of a convex loss longer than L,
-a row more moves the minimiser by at most L / strength, an exchanged one by twice that: docs/privacy.md, section 3.
+With F(w) = sum over rows of part x loss(x.w, y) + strength |w|^2 / 2, each loss convex in w and no gradient of one
+longer than L, one row more or fewer moves the minimiser by at most L / strength, an exchanged row by 2 L / strength.
+Answered is a grid point within a public distance of the minimiser, which adds twice that: docs/privacy.md, section 3.
 """
 
 from __future__ import annotations
@@ -40,9 +41,12 @@ if TYPE_CHECKING:
 SLOPE = {"linear": 1.0, "logistic": 1.0, "softmax": math.sqrt(2)}
 CURVATURE = {"linear": 1.0, "logistic": 0.25, "softmax": 0.5}
 """Largest first derivative, an L2 norm, and largest second derivative of a row's loss by its logits."""
-TOLERANCE, FINE, ULP = 2.0**-8, 2.0**20, 2.0**-53
-"""Largest certified distance from the minimiser and grid points, in its movement by a row; a float's relative error."""
-MOST_FEATURES, MOST_ROWS = 2_048, 10_000_000  # every table of so many rows is certified, whatever it holds
+TOLERANCE, FINE = 2.0**-8, 2.0**20
+"""Largest certified distance from the minimiser, and grid points, in the movement by one row more or fewer."""
+MOST_FEATURES, MOST_ROWS = 2_048, 10_000_000
+"""Features at most; and rows up to which every table is certified, whatever it holds."""
+ULP = 2.0**-53
+"""Largest relative error of one operation on floats."""
 
 
 @known
@@ -79,9 +83,13 @@ class Minimiser(Question):
             raise MechanismError(f"minimiser: logistic needs a target of two levels; {self.target} has not.")
         if len(self.design.names(schema)) > MOST_FEATURES:
             raise Unsupported(f"minimiser: more than {MOST_FEATURES:,} features; name fewer columns.")
-        fits = 1e-9 <= self.clip <= 1e9 and 2**-10 < self.strength / self.clip**2 < 1e30 and self.solvable(schema)
-        if not fits or self.scale(schema, Neighbours.REPLACE) > WIDEST:
-            raise MechanismError("minimiser: rho or strength is too small, or the clip is not from 1e-9 to 1e9.")
+        if not (1e-9 <= self.clip <= 1e9 and 2**-10 < self.strength / self.clip**2 < 1e30 and self.solvable(schema)):
+            raise MechanismError(
+                f"minimiser: strength {self.strength:.3g} does not fit clip {self.clip:.3g} and number of features: "
+                "floats would not find the minimiser of every table. Take a larger strength; a clip from 1e-9 to 1e9."
+            )
+        if self.scale(schema, Neighbours.REPLACE) > WIDEST:
+            raise MechanismError("minimiser: rho is too small: the noise would be wider than samplers draw.")
 
     @property
     def step(self) -> float:
@@ -98,7 +106,10 @@ class Minimiser(Question):
         return len(self.design.names(schema)) * (schema.size(self.target) if self.link == "softmax" else 1)
 
     def sensitivity(self, schema: Schema, neighbours: Neighbours) -> float:
-        """Return the largest L2 distance, a float, of exact answers by `schema` for `neighbours`, rounded up."""
+        """Return the largest L2 distance, a float, of exact answers by `schema` for `neighbours`, rounded up.
+
+        Beside the minimiser move its distance from what is certified, and half a grid point in each coordinate, twice.
+        """
         steps = (1 if neighbours == Neighbours.ADD_REMOVE else 2) + 2 * TOLERANCE
         return (steps * self.step + math.sqrt(self.size(schema)) * self.grid) * (1 + 1e-12)
 
@@ -113,7 +124,7 @@ class Minimiser(Question):
         return self.rounding(MOST_ROWS, logits, far + self.step) <= TOLERANCE * SLOPE[self.link] * self.clip / 2
 
     def rounding(self, rows: float, logits: int, far: float) -> float:
-        """Bound the L2 error, a float, of a gradient over `rows` with `logits` a row at coefficients of length `far`."""
+        """Bound the L2 error, a float, of a gradient over `rows`, `logits` of each, at coefficients of length `far`."""
         terms = ROWS + rows / ROWS + 64 + 8 * logits
         off = rows * self.clip * (self.design.most_features * self.clip * far + terms)
         return 2 * ULP * (off + self.strength * terms * far)
