@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -30,11 +31,12 @@ from stratsynth.adapters.engine.product import product
 from stratsynth.adapters.engine.solve import MOST_CELLS, MeasuredTable, engine
 from stratsynth.adapters.engine.zeros import forbidden, held_together
 from stratsynth.adapters.shared.denoised import denoised
-from stratsynth.adapters.shared.few import PAIRS, only_columns
+from stratsynth.adapters.shared.few import borrows, only_columns
 from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.known import columns_by, records, undisputed, within_size
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.left_out import LEFT_OUT
+from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload
 from stratsynth.adapters.tilted import against
 from stratsynth.errors import Unsupported
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
 REMEDY = "leave columns out, use fewer bins, or take the mechanism independent, which counts no pairs."
 """Words on tables that are too wide."""
 COLUMNS, CHOICES = 0.45, 0.1
-"""Shares of the budget that measure columns and choose pairs; the pairs get `PAIRS`."""
+"""Shares of the budget that measure columns and choose pairs; the pairs get the rest, which is `PAIRS`."""
 ALONE = 1.0
 """Largest weight of the prior, in records, where columns alone are counted: it is uniform then, as columns may have to
 move far from their counts where rules join them."""
@@ -138,7 +140,7 @@ class MST(Poolable[Graphical]):
             engine=self.engine,
             base=product(sizes, {table.clique[0]: denoised(table, total) for table in ones}, total) if twos else None,
             published=tuple(one for one in known if one.clique in kept),
-            denoise=public.prior is None,  # rows of a prior are judged by noisy counts
+            denoise=not borrows(public),  # rows of a prior are judged by noisy counts
         )
         if public.prior is not None:
             arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
@@ -167,9 +169,13 @@ class MST(Poolable[Graphical]):
         """
         if len(public.schema.names) < 2 or only_columns(public, allot.rho):
             return (yield from counts(public.asked, rho=allot.rho)) if public.asked else (), ()
-        ones = yield from counts(public.asked, rho=COLUMNS * allot.rho)
-        tree = yield from _tree(public, ones, CHOICES * allot.rho, rehearsed=rehearsed)
-        return ones, (yield from counts(tree, rho=PAIRS * allot.rho))
+        first, choices = COLUMNS * allot.rho, CHOICES * allot.rho
+        ones = yield from counts(public.asked, rho=first)
+        tree = yield from _tree(public, ones, choices, rehearsed=rehearsed)
+        # the rest, in exact arithmetic: not a bit more than is left
+        chosen = len(tree) * Fraction(choices / len(tree)) if tree else Fraction(0)
+        rest = down(Fraction(allot.rho) - Fraction(first) - chosen)
+        return ones, (yield from counts(tree, rho=rest))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used."""

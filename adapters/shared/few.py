@@ -23,6 +23,11 @@ PAIRS = 0.45
 """Share of the budget for the pairs of a tree."""
 
 
+def borrows(public: Public) -> bool:
+    """Return True if the fit has rows of a prior for these records, in all columns."""
+    return public.prior is not None and not public.prior.lacking
+
+
 def only_columns(public: Public, rho: float) -> bool:
     """Return True if a fit for `rho` counts columns alone: a tree's median pair would have more noise than records.
 
@@ -30,7 +35,7 @@ def only_columns(public: Public, rho: float) -> bool:
     whose rows tell about pairs, or with fewer than three columns.
     """
     schema, columns = public.schema, len(public.schema.names)
-    if public.size is None or not public.exact or public.prior is not None or columns < 3:
+    if public.size is None or not public.exact or borrows(public) or columns < 3:
         return False
     sigma = table_sigma(PAIRS * rho / (columns - 1), schema, public.neighbours)
     return NOISE_SIZE * sigma * _median_pair(schema) > public.size

@@ -36,7 +36,7 @@ Back = Mapping[str, Mapping[str, Any]]
 BACK: Mapping[str, Back] = {
     "mst": {},
     "  shares of a third": {
-        "mst": dict.fromkeys(("COLUMNS", "CHOICES", "PAIRS"), PAPER),
+        "mst": dict.fromkeys(("COLUMNS", "CHOICES"), PAPER),
         "shared.few": {"PAIRS": PAPER},
     },
     "  columns with their noise": {"shared.denoised": {"MUCH": np.inf}},

@@ -98,7 +98,7 @@ class Budget:
     def __post_init__(self) -> None:
         """Raise UsageError: epsilon not in (0, most], delta not 0 nor in [LEAST_DELTA, 1), unfit units."""
         number("budget: epsilon", self.epsilon, above=0, most=self.most, hint=self.beyond)
-        least = LEAST_DELTA if self.delta else 0
+        least = 0 if type(self.delta) in (int, float) and self.delta == 0 else LEAST_DELTA
         number("budget: delta", self.delta, least=least, below=1, hint="; 1e-9 is usual, and 0 is pure epsilon")
         number("budget: first", self.first, least=0, most=MOST_FIRST, optional=True)
         for key in ("epsilon", "delta"):

@@ -379,7 +379,7 @@ def test_nothing_is_written_into_a_release_or_over_something_else(recipe, capsys
     ("old", "new", "says"),
     [
         ('[], ["SEX", "GROUP"]', '[], ["AGE"]', "no column AGE"),
-        ("epsilons = [1, 4]", "epsilons = [1, 400]", "epsilon"),
+        ("epsilons = [1, 4]", "epsilons = [1, 0]", "epsilon"),
         ("k = 2", 'k = 2\nholdout = "nobody.csv"\ntarget = "WORK"\npositive = ["yes"]', "nobody.csv"),
         ("k = 2", "k = 2\nsede = 3", "did you mean"),
     ],

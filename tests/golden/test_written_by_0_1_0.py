@@ -15,7 +15,7 @@ import stratsynth as ss
 from helpers.ledgers import lines_of
 from stratsynth import cli
 from stratsynth.accounting.history import read_ledger
-from stratsynth.errors import UsageError
+from stratsynth.errors import LedgerError, UsageError
 from stratsynth.recipes.recipe import Recipe, RecipeOptions
 
 GOLDEN = Path(__file__).parent / "written_by_0_1_0"
@@ -63,17 +63,19 @@ def test_the_ledger_is_shown(capsys):
     assert fits == [("independent", "done", 1), ("mst", "open", 2)]
 
 
-def test_the_interrupted_fit_goes_on_and_is_not_charged_twice(folder):
-    """Its identity is still what it was; where that must change, `refuse_half_done` names the version instead."""
+def test_the_interrupted_fit_of_mst_which_asks_otherwise_now_is_refused_by_name_and_charged_nothing(folder):
+    """MST has other shares since: the version that began the fit ends it, or another seed pays for a new one."""
     before = lines_of(folder / "people.ledger")
     recipe = Recipe.read(folder / "interrupted.toml")
-    recipe.run(recipe.directory)
+    with pytest.raises(LedgerError, match=r"unfinished fit of mst .* begun by stratsynth 0\.1\.0 or before"):
+        recipe.run(recipe.directory)
+    assert lines_of(folder / "people.ledger") == before
+    new = folder / "interrupted.toml"
+    new.write_text(new.read_text(encoding="utf-8").replace("seed = ", "seed = 1"), encoding="utf-8")
+    Recipe.read(new).run(recipe.directory)
     after = lines_of(folder / "people.ledger")
     assert after[: len(before)] == before
-    assert {line["kind"] for line in after[len(before) :]} <= {"charge", "answered", "done"}
-    moments = [line["moment"] for line in after if line["kind"] == "charge" and line["run"] == before[-1]["run"]]
-    assert moments == list(range(len(moments)))
-    assert {fit["state"] for fit in read_ledger(folder / "people.ledger")["fits"]} == {"done"}
+    assert [fit["state"] for fit in read_ledger(folder / "people.ledger")["fits"]] == ["done", "open", "done"]
 
 
 def test_the_finished_fit_is_a_new_one_when_it_is_run_again(folder):

@@ -123,13 +123,13 @@ def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first
     schema, frame = world(6, rows=100)
     frame.to_csv(tmp_path / "people.csv", index=False)
     table = open_table(
-        tmp_path / "people.csv", schema=schema, declared_size=100, ledger=tmp_path / "l.ledger", ledger_epsilon=2
+        tmp_path / "people.csv", schema=schema, declared_size=10_000, ledger=tmp_path / "l.ledger", ledger_epsilon=2
     )
     with pytest.raises(Unsupported, match="fewer strata"):
         fit(MST(), table, BUDGET)
     assert not (tmp_path / "l.ledger").exists()
     with pytest.raises(Unsupported, match="fewer strata"):
-        plan(MST(), schema, BUDGET, declared_size=100)
+        plan(MST(), schema, BUDGET, declared_size=10_000)
 
 
 def test_choices_at_one_price_are_one_entry_and_a_value_for_each_number_of_candidates(monkeypatch):

@@ -97,7 +97,7 @@ def test_a_number_of_answers_that_does_not_go_with_its_price_is_refused(wrong):
 def place(tmp_path_factory):
     """A release whose charges are joined, and its ledger, where every charge stands alone."""
     folder = tmp_path_factory.mktemp("place")
-    frame = small.people()
+    frame = small.people(3_000)  # pairs are chosen where records are many
     frame.to_csv(folder / "people.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joining, "MOST_SINGLE", 0)

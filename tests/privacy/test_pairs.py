@@ -213,14 +213,14 @@ def test_the_rows_of_each_stratum_are_counted_by_themselves_and_once_for_all_cho
     """Tables of thousands of strata at once would fill the memory."""
     counted, proper = [], StoredRows.counts
     schema = schema_of({"g": 3, **LEVELS})
-    rows = {"g": np.arange(90) % 3, **{name: codes for name, codes in rows_of(90).items() if name in LEVELS}}
+    rows = {"g": np.arange(900) % 3, **{name: codes for name, codes in rows_of(900).items() if name in LEVELS}}
 
     def counts(self, asked):
         counted.append([(len(path), len(cliques)) for path, cliques in asked])
         return proper(self, asked)
 
     monkeypatch.setattr(StoredRows, "counts", counts)
-    table = open_table(frame_of(rows), schema=schema, declared_size=90)
+    table = open_table(frame_of(rows), schema=schema, declared_size=900)
     fit(Stratified(MST(), ["g"], even(schema, "g")), table, BUDGET)
     assert counted == [[(1, 4)]] * 3 + [[(1, 6)]] * 3 + [[(1, 3)]] * 3
 

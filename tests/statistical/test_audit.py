@@ -70,7 +70,9 @@ def test_no_law_of_a_choice_passes_its_epsilon():
 def test_a_move_costs_more_than_adding_or_removing():
     found = judged_twice(lambda: move().run(200_000))
     cheap = found.controls[-1]
-    assert cheap.claim < found.sure < found.lower < found.claim == pytest.approx(2**0.5 * cheap.claim)
+    # `sure` is the bound that judges; `lower`, of a lesser level, may pass a claim that holds
+    assert cheap.claim < found.sure < min(found.lower, found.claim)
+    assert found.claim == pytest.approx(2**0.5 * cheap.claim)
     assert cheap.state == "caught"
 
 
