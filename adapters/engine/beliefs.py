@@ -176,7 +176,10 @@ class _Piece:
 
     @classmethod
     def of(cls, clique: Clique, logs: Floats, kinds: Ints, *, log: bool) -> _Piece:
-        """Return the piece of a set of limited columns, whose tables are (kinds, levels ...)."""
+        """Return the piece of the columns `clique` by log tables (kinds, levels ...) and the kind of each row.
+
+        With `log`, the piece has logarithms too.
+        """
         table = np.ascontiguousarray(np.moveaxis(logs, 0, -1))
         return cls(clique, table if log else _scaled(table, axes=len(clique)), kinds)
 
@@ -302,7 +305,10 @@ def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
 
 
 def _combine(belief: Floats, columns: Clique, own: Clique, table: Floats, *, log: bool) -> None:
-    """Multiply beliefs over `columns` in place with a table over `own`, some of them; with `log`, add."""
+    """Multiply beliefs over `columns` in place with a table over `own`, some of them; with `log`, add.
+
+    Both arrays have an axis for each column, then one of rows or groups, of which the table may have one for all.
+    """
     axes = sorted(range(len(own)), key=lambda i: columns.index(own[i]))
     turned = np.transpose(table, [*axes, len(own)])
     view = turned.reshape([belief.shape[i] if c in own else 1 for i, c in enumerate(columns)] + [table.shape[-1]])

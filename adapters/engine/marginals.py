@@ -186,7 +186,7 @@ class Marginals:
 
 
 def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Floats]) -> Floats:
-    """Return the table of a clique from its independent parts: the outer product of the tables in `known`."""
+    """Return the table of a clique of independent `parts` (cliques): the outer product of their tables in `known`."""
     table = known[parts[0]]
     for part in parts[1:]:
         table = np.multiply.outer(table, known[part])

@@ -58,10 +58,10 @@ def redrawn(
 def redrawn_mixed(
     mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Mixture]:
-    """Return `times` mixtures refitted to `rows` x everybody's tables of the columns in `tables`, redrawn by `rng`.
+    """Return a list of `times` mixtures: `mixture` refitted to tables of `rows` rows that `rng` redraws from it.
 
-    One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
-    all groups. Unsupported for merged strata.
+    Columns and noise are those of the measured `tables`, whose counts are not used. One model of everybody is fitted
+    and conditioned on each group, since the noise is common to all groups. Unsupported for merged strata.
     """
     schema, strata = mixture.schema, tuple(mixture.parts)
     if any(stratum.is_merge for stratum in strata):

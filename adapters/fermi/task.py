@@ -161,7 +161,7 @@ class FermiProblem:
 
 
 def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
-    """Return the fit's task by settings, public facts and budget; Unsupported: unfit columns, groups of a stratum.
+    """Return the `FermiProblem` by settings, public facts and budget; Unsupported: unfit columns, groups of a stratum.
 
     UsageError for sizes that do not fit, and for settings that name neither a gap nor a penalty.
     """

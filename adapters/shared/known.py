@@ -131,12 +131,12 @@ def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total:
 def within_size(
     known: Sequence[Known], sizes: tuple[tuple[str, int], ...], most: int, inside: Sequence[Clique] = ()
 ) -> tuple[Known, ...]:
-    """Return the tables that a graphical model of at most `most` cells can contain; certain ones first, then in order.
+    """Return a tuple of the tables that a model of at most `most` cells can contain; certain ones first, in order.
 
     Args:
         known: The public tables.
-        sizes: The model's columns with their numbers of levels.
-        most: The largest number of cells of the model.
+        sizes: Pairs of each column of the model and its number of levels.
+        most: The largest number of cells of the graphical model.
         inside: Cliques already in the model.
     """
     kept: list[Known] = []

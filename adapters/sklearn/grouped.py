@@ -197,7 +197,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
-        """Return a mechanism of class `how` for columns `features`, by `own` settings and the estimator's."""
+        """Return a mechanism of class `how` for columns `features`, by the keywords `own`, else the estimator's."""
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 

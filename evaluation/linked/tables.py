@@ -197,7 +197,7 @@ def _by_size(columns: LinkedColumns) -> Iterator[LinkedTable]:
 
 
 def _of_size(cells: Callable[[LinkedCodes], Cells], size: int) -> Callable[[LinkedCodes], Cells]:
-    """Return the same table of parents with so many rows alone; the last of `SIZES` is with more."""
+    """Return a function like `cells`, rows to `Cells`, of parents of `size` rows alone (last of SIZES: or more)."""
 
     def some(rows: LinkedCodes) -> Cells:
         whole = cells(rows)

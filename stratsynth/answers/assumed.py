@@ -182,9 +182,9 @@ class _Part:
         return found
 
     def _count(self, cells: Sequence[str], *, everything: bool = False) -> Floats:
-        """Return an array, by `cells` (columns), of noisy counts in strata with tables, under the query's condition.
+        """Return a flat array: noisy counts by cell of the columns `cells` in strata with tables; NaN if unknown.
 
-        `everything` drops conditions on columns that define no strata.
+        Under the query's condition, of which `everything` drops what is on columns that define no strata.
         """
         by = self.squares.tables.by
         where = {name: some for name, some in self.query.where.items() if name in by or not everything}

@@ -53,7 +53,7 @@ def load(
     fetch: Fetch | None = None,
     households: bool = False,
 ) -> Loaded:
-    """Write a state's person or household records to a file, verified; return their source and numbers.
+    """Write a state's person or household records to a file, verified; return a `Loaded`: source, numbers, columns.
 
     Args:
         out: The .parquet or .csv file to write; whole or not at all.
