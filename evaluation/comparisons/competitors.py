@@ -54,9 +54,10 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """Mapping from label to mechanism: those `named` in a recipe, and the caller's `own`, which must be objects.
+    """Mapping from label to competitor: those `named` in a recipe, mostly mappings of settings, and the caller's `own`.
 
-    UsageError for what is no mechanism; an error too for labels that are bad or taken.
+    `own` is a mapping from label to Mechanism object. UsageError for what is no mechanism; an error too for labels that
+    are bad or taken.
     """
     found = dict(named)
     for label, mechanism in own.items():
@@ -86,7 +87,10 @@ def mechanism_label(section: Mapping[str, Any]) -> str:
 
 
 def predicts(competitor: Competitor) -> bool:
-    """True if a mechanism of the grid, `competitor`, releases predictions, not rows: it is audited on the hold-out."""
+    """True if a `competitor` of the grid releases predictions, not rows: it is audited on the hold-out.
+
+    It is a Mechanism, or its settings in a recipe, a mapping with "name".
+    """
     if isinstance(competitor, Mechanism):
         return competitor.returns == Returns.PREDICTIONS
     settings = dict(competitor)
@@ -137,7 +141,7 @@ def check_predictors(competitors: Mapping[str, Competitor], target: str | None) 
     """Raise RecipeError for predictors without a hold-out or of another column, and a grid of predictors alone.
 
     Args:
-        competitors: Mechanisms by label.
+        competitors: Mapping from label to a Mechanism, or to its settings in a recipe, a mapping.
         target: Column that is audited; None if nothing is predicted.
     """
     direct = {label: one for label, one in competitors.items() if predicts(one)}
@@ -166,7 +170,10 @@ def described(competitor: Competitor) -> dict[str, Any]:
 
 
 def inner_name(competitor: Competitor) -> str | None:
-    """Name of the mechanism that a competitor of a recipe pools ("aim" by default); None for any other competitor."""
+    """Name of the mechanism that a pooled competitor pools, "aim" by default; None for any competitor but "pooled".
+
+    The competitor is a Mechanism, or its settings in a recipe, a mapping with "name".
+    """
     if isinstance(competitor, Mechanism):
         base = getattr(competitor, "base", None) if competitor.name == "pooled" else None
         return base.name if isinstance(base, Mechanism) else None

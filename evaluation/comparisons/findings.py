@@ -140,7 +140,7 @@ def _mean(part: pd.DataFrame, *, ends: bool = False) -> float | Cell:
 
 
 def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
-    """Yield a Figure of paired tests for each metric that is shown, without those of single groups."""
+    """Yield a Figure for each metric shown, from a frame of paired tests, `tests`, without those of single groups."""
     overall = tests[tests["scope"] != "group"]
     for metric in dict.fromkeys(overall["metric"]):
         if (words := _words(str(metric))) is not None:

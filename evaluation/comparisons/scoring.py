@@ -74,13 +74,13 @@ class Scoring:
 def read_scoring(
     recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...], stratified: Sequence[Sequence[str]]
 ) -> Scoring:
-    """Read the settings of scores from a recipe's section [compare], and check them against its schema.
+    """Scoring, the settings of scores, from a recipe's section [compare], checked against the recipe's schema.
 
     Args:
-        recipe: The recipe.
-        said: Its section [compare].
-        by: The recipe's strata.
-        stratified: Sets of columns that the grid stratifies by.
+        recipe: The Recipe.
+        said: Its section [compare], a mapping.
+        by: Columns of the recipe's strata.
+        stratified: Sequences of columns that the grid stratifies by.
 
     Raises:
         RecipeError: Keys that contradict each other.

@@ -93,7 +93,10 @@ def evaluation_page(
 
 
 def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return (list of groups' errors, everybody's) of an evaluation: those of its release, `name`, and others."""
+    """Return (list of GroupErrors, one a group; everybody's GroupErrors) of an evaluation.
+
+    They hold errors of its release, which is shown under the label `name`, and of the tables beside it.
+    """
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
     return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 

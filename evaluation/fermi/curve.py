@@ -183,7 +183,10 @@ def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
 
 
 def pareto(table: pd.DataFrame) -> pd.Series[bool]:
-    """Mask of lines in `table`, a `summary`, that none of their method and epsilon beats in error and violation."""
+    """Boolean series over the lines of `table`, a `summary`: True if no line of the same method and epsilon beats it.
+
+    To beat is to be no worse in `error` and `violation`, and better in one of them.
+    """
 
     def beaten(row: Any) -> bool:
         others = table[(table["method"] == row["method"]) & (table["epsilon"] == row["epsilon"])]

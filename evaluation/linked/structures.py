@@ -43,16 +43,17 @@ def household_shares(
     """INTERNAL. Shares of households that are of some structure, in the real and in the released tables.
 
     Args:
-        real: The private tables (households, persons): frames or Arrow tables.
-        synthetic: The released ones.
-        columns: Their columns.
-        household: The columns that tell what a household is; by default those of the American Community Survey.
+        real: The private tables, a pair (households, persons): frames or Arrow tables.
+        synthetic: The released ones, a pair alike.
+        columns: Their LinkedColumns.
+        household: Household, the columns that tell what a household is; by default those of the American Community
+            Survey.
         repetitions: Number of bootstrap samples of households.
         seed: Seed of these.
 
     Returns:
-        A row for each structure: `structure`, `of` (the households it is a share of), `real`, `synthetic`, and
-        `chance`, the standard deviation of the real share over bootstrap samples.
+        A frame with a row for each structure: `structure`, `of` (the households it is a share of), `real`,
+        `synthetic`, and `chance`, the standard deviation of the real share over bootstrap samples.
     """
     import pandas as pd
 

@@ -183,9 +183,9 @@ def worst(frame: pd.DataFrame, statistic: str) -> Mapping[Any, Any] | None:
 
 
 def headline_facts(frame: pd.DataFrame | None) -> dict[str, Any]:
-    """Mapping for JSON, from a frame of `number_errors`: "mean" and "median", each with the worst column's figures.
+    """Mapping for JSON with keys "mean" and "median", from a frame of `number_errors`, or None.
 
-    A mapping, or None if it is unknown or there is no frame.
+    Each value is a mapping of the worst column's figures, of names `FACTS`; None if it is unknown or there is no frame.
     """
     found = {}
     for statistic in (MEAN, MEDIAN):

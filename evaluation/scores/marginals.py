@@ -85,9 +85,9 @@ def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array 
 
 
 def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[str, ...]]:
-    """List of all sets of k of the columns, in order; of more than `most` a fixed choice, None for all.
+    """List of tuples, all sets of `k` of the named columns, in order; a fixed choice of `most` sets if there are more.
 
-    UsageError for a k that is out of range.
+    With `most` None all of them. UsageError for a k that is out of range.
     """
     check_integer("evaluation: k", k, 1)
     check_integer("evaluation: the number of cliques", most, 1, optional=True)
