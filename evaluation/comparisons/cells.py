@@ -60,7 +60,7 @@ class CellRunner:
 
     @cached_property
     def _numbers(self) -> RawNumbers:
-        """Real numbers of the recipe's rows, with weights; read once."""
+        """RawNumbers of the recipe's rows, which are the real ones, with weights; read once."""
         recipe = self._grid.recipe
         return raw_numbers(recipe.data.rows, recipe.schema(), self._grid.by, weigh=True)
 

@@ -44,7 +44,10 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
 
 
 def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], frozenset[str]]:
-    """Return (mechanisms `named` by label, without the key `from_prior`; the set of labels of those that had it)."""
+    """Return (copy of the mapping `named` without the key `from_prior`, frozenset of labels of those that had it).
+
+    `named` has Mechanisms, or their settings in a recipe, by label.
+    """
     started = frozenset(label for label, one in named.items() if isinstance(one, Mapping) and FROM_PRIOR in one)
     plain: dict[str, Competitor] = {
         label: {key: value for key, value in one.items() if key != FROM_PRIOR} if isinstance(one, Mapping) else one

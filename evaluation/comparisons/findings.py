@@ -34,7 +34,10 @@ MOST = 60
 
 
 def findings(frame: pd.DataFrame, tests: pd.DataFrame) -> list[Section]:
-    """Return the page's sections on further results, from the tidy frame and the paired tests; none without figures."""
+    """Return a list of the page's Sections on further results, without those that have no figures.
+
+    They are from the tidy `frame` and `tests`, the frame of paired tests.
+    """
     sections = [
         ("use", "What the releases are good for", _used(frame), _USE),
         ("fair", "How equal the predictions are", _between(frame), _FAIR),

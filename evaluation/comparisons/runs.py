@@ -87,9 +87,10 @@ class Runs:
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
-        """Mean error over seeds, with its range (of one seed, interval), of a `method`: (mechanism, stratification).
+        """ScoreWithInterval: mean error over seeds, with its range (of one seed, its interval), of a pair `method`.
 
-        It is for this epsilon and the group whose levels are `key`, () for everybody; NaN if unknown.
+        It is of (mechanism, stratification), for this epsilon and the group whose levels are `key`, () for everybody.
+        If unknown, it is NaN.
         """
         row = self.found.get((*method, epsilon), {}).get(key)
         return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])

@@ -108,7 +108,10 @@ def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
 
 
 def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors, name: str) -> list[str]:
-    """Return an evaluation's first paragraphs, texts: errors of groups and everybody, of the release called `name`."""
+    """Return a list of texts, an evaluation's first paragraphs, on the release called `name`.
+
+    They tell the errors of the `groups`, a list of GroupErrors, and of `everybody`.
+    """
     facts, whole = evaluation.facts, everybody.error(name).value
     lead = [
         *headline(evaluation),

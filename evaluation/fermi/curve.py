@@ -169,11 +169,13 @@ def _post_processed(
 
 
 def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
-    """Frame of error and violation, means over seeds with a band of 80 %, for each method, epsilon and penalty.
+    """Frame with a row for each method, epsilon and penalty: means over seeds of `error` and `violation`.
+
+    It also has the ends of their bands of 80 %, with the endings `_low` and `_high`.
 
     Args:
-        frame: Result of `tradeoff`, for one criterion.
-        violation: Name of the measure; by default the criterion's own.
+        frame: Result of `tradeoff`, a frame, for one criterion.
+        violation: Name of the measure, a column; by default the criterion's own.
     """
     name = violation or str(frame["criterion"].iloc[0])
     by = frame.groupby(["method", "epsilon", "penalty"], sort=False)[["error", name]]

@@ -163,7 +163,7 @@ class _Keys:
         self._kept: dict[bool, tuple[tuple[str, ...], list[Array], int]] = {}
 
     def count(self, clique: tuple[str, ...], *, grouped: bool) -> _Cells:
-        """Count both tables' rows in each occupied cell of the clique, or of group x clique if `grouped`.
+        """Return _Cells, the counts of both tables' rows in cells of the clique, or of group x clique if `grouped`.
 
         Unsupported for 2^62 cells or more.
         """

@@ -81,7 +81,7 @@ class _Side:
 
     @classmethod
     def of(cls, pair: Pair, side: int, values: Array) -> _Side:
-        """Return the means by group of a pair, then everybody, of `values`, one a row of table number `side`."""
+        """Return a _Side, means by group of a Pair, then everybody, of `values`, one a row of table number `side`."""
         group, count = pair.members[side], len(pair.groups)
         known = ~np.isnan(values)
         weights = pair.tables[side].weights
