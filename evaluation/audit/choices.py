@@ -150,7 +150,10 @@ def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredR
 
 
 def _distances(rng: Generator) -> Choose:
-    """Draw by `rng` a choice among 2 to 7 distances of random cliques, references, weights and norms; random rho."""
+    """Return a Choose, drawn by `rng`: among 2 to 7 distances of random cliques, references, weights and norms.
+
+    Its rho is random too.
+    """
     cliques: list[Clique] = [("A",), ("B",), ("A", "B")]
     scores = []
     for _ in range(int(rng.integers(2, 8))):

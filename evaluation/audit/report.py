@@ -136,7 +136,11 @@ class Report:
         return not self.findings and all(audit.passed for audit in self.audits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON: `passed`, the audits, findings of the replay, parts left out."""
+        """Mapping of plain values, for JSON, with keys "passed", "audits", "replay", "skipped" and "reading".
+
+        "passed" is a truth value; "audits" has a mapping an audit, "replay" findings of the replay, "skipped" the parts
+        left out, and "reading" the text that says how to read it.
+        """
         audits = [audit.to_dict() for audit in self.audits]
         return {
             "passed": self.passed,

@@ -36,7 +36,10 @@ CLIPPED = "clip x 2, noise as for x 1"
 
 
 def columns(norm: str = "l2") -> Columns:
-    """Query: the clipped sum of all `WIDTH` columns, centred at 0, with clip `CLIP` in the norm "l1" or "l2"."""
+    """Columns, the query of the clipped sum of all `WIDTH` columns, centred at 0, with clip `CLIP`.
+
+    The norm is "l1" or "l2".
+    """
     return Columns(NAMES, (0.0,) * WIDTH, (1.0,) * WIDTH, CLIP, "l1" if norm == "l1" else "l2")
 
 

@@ -184,9 +184,10 @@ def _cell(part: pd.DataFrame) -> Cell:
 
 
 def _by_epsilon(part: pd.DataFrame, title: str, *, detail: bool) -> Figure:
-    """Return a Figure, a titled table, from everybody's rows `part` of one metric: a row a column and setting.
+    """Return a Figure, a table with a `title`, from the frame `part` of everybody's scores by one metric.
 
-    Epsilons are its columns; with `detail` it is on the page alone.
+    It has a row for each column of numbers and setting. Epsilons are its columns; with `detail` it is on the page
+    alone.
     """
     own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
     epsilons = sorted(set(own["epsilon"]))

@@ -79,7 +79,10 @@ def _share_out(grid: Grid, files: Mapping[GridFit, Path], workers: int, tick: Ca
 
 @contextlib.contextmanager
 def _single() -> Iterator[None]:
-    """Set thread limits of numerical libraries to 1 in the environment, for worker processes; restore them after."""
+    """Context in which thread limits of numerical libraries are 1 in the environment, for worker processes.
+
+    They are restored after.
+    """
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:

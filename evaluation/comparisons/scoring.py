@@ -144,7 +144,7 @@ def _thresholds(schema: Schema, said: Mapping[str, Any]) -> tuple[tuple[str, tup
 
 
 def _models(said: Sequence[str]) -> tuple[str, ...]:
-    """Return the tuple of models in a recipe's list, `said`; RecipeError for unknown ones, none, or one twice."""
+    """Return the tuple of names of models in a recipe's list `said`; RecipeError for unknown ones, none, or doubles."""
     for model in said:
         if model not in EVERY:
             raise RecipeError(f"[compare] models: there is no {model!r}{nearest(model, EVERY)}; {KINDS['models'][1]}.")

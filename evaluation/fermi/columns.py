@@ -126,7 +126,7 @@ class NoisyColumns(AnswerSource):
     """Source of answers for many fits at once: exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:
-        """Keep the public `rows`, the source of randomness `rng`, and `noise`, a noise multiplier per column."""
+        """Keep the public `rows` in memory, the Generator `rng`, and the array `noise`, a noise multiplier a column."""
         self._rows, self._noise, self._rng = rows, noise, rng
 
     def __call__(self, asked: Sequence[Asked]) -> list[tuple[NoisySum, ...]]:

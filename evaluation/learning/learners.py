@@ -54,9 +54,10 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Return a fitted logistic regression of classes `truth` under equalized odds of `groups`, each row's number.
+    """Return a _Fitted logistic regression under equalized odds.
 
-    It is trained on the columns `features` of `train`; groups below `FEW` rows are one; `seed` is for its chance.
+    It is trained on the columns `features` of `train` to tell `truth`, an array of truth values, with odds equal
+    between `groups`, an array of group numbers, one a row; groups below `FEW` rows are one; `seed` is for its chance.
     """
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 

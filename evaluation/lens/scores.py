@@ -183,9 +183,9 @@ def lens_of_release(
     """INTERNAL. Split one release's error into its parts, for `evaluate`: a frame from one fit without noise or charge.
 
     Args:
-        real: Rows that the release was fitted to.
-        made: Rows of the release.
-        recipe: Its recipe, which names the file of the rows that it was fitted to.
+        real: EncodedRows that the release was fitted to.
+        made: EncodedRows of the release.
+        recipe: Its Recipe, or the path of one, which names the file of the rows that it was fitted to.
         release: Its folder, which holds its model.
         by: Columns whose crossing makes the groups.
         seed: Seed of post-processing and of the rows drawn.

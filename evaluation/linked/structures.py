@@ -83,7 +83,11 @@ def _share(there: Array, among: Array, weights: Array | None = None) -> float:
 
 
 def _structures(rows: LinkedCodes, of: Household) -> dict[str, tuple[str, Array, Array]]:
-    """Return by name: the households that are looked at, in words; a mask of the structure; a mask of those."""
+    """Mapping from a structure's name to (the households it is a share of, in words; two masks over all households).
+
+    The first mask tells which have the structure, the second which are households it is a share of. `rows` are both
+    tables' LinkedCodes, and `of` is the Household with the names of the columns.
+    """
     schema, n = rows.columns.parent, len(rows.size)
     age, first = rows.numbers[of.age], rows.first
     second = np.minimum(first + 1, max(len(age) - 1, 0))
@@ -124,7 +128,10 @@ def _generations(rows: LinkedCodes, age: Array) -> Array:
 
 
 def broken_rules(tables: tuple[Any, Any], columns: LinkedColumns) -> dict[str, int]:
-    """INTERNAL. Number of rows that break a rule, by table: "parent", "child", and with rules across both, by slot."""
+    """INTERNAL. Mapping to numbers of rows that break rules: "parent", "child", and "across, SLOT" for rules on both.
+
+    `tables` is a pair (parents, children) of frames or Arrow tables, `columns` their LinkedColumns.
+    """
     rows = LinkedCodes.read(*tables, columns)
     above = {name: rows.parent[name] for name in columns.parent.names}
     found = {

@@ -144,8 +144,9 @@ def card(
 ) -> Figure:
     """Return the disparity card, a Figure with title and note: a row a group, from worst to best, everybody last.
 
-    `interval` says what the intervals are. `more` maps headings to functions from a group to a further figure, for
-    which a picture leaves no room; `rest` says where a terminal's reader finds the groups that it does not show.
+    `groups` is a list of GroupErrors, `everybody` one more. `interval` says in words what the intervals are. `more`
+    maps headings to functions from a GroupErrors to one cell more, for which a picture leaves no room; `rest` says
+    where a terminal's reader finds the groups that it does not show.
     """
     ordered = worst_first(groups)
     names = list(dict.fromkeys(name for s in [*ordered, everybody] for name in s.errors))
