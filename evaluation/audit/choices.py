@@ -47,10 +47,10 @@ SMALL = Schema(
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
-    """Log-probability of each candidate of a choice, an array: exp(epsilon score / (2 D)), `exact` reads by `schema`.
+    """Array of the log-probabilities of the candidates of a Choose, each proportional to exp(epsilon score / (2 D)).
 
-    The scores are the driver's exact integers under the schema, of sensitivity D for this notion of neighbour; epsilon
-    is the question's.
+    The scores are the driver's exact integers, from an Exact, one table's answers before noise, under the schema, of
+    sensitivity D for this notion of neighbour; epsilon is the question's.
     """
     scores, reach = question.judge.units(question.scores, exact, Setting(schema, neighbours), {})
     # subtracting the best score keeps exp in range

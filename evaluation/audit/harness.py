@@ -191,7 +191,10 @@ class Experiment:
         return max(chances)
 
     def _errors(self, breakage: Breakage | None, points: Sequence[Point], runs: int) -> tuple[list[AuditErrors], float]:
-        """Return (errors of each point's test by `runs` runs a table, seconds); a `breakage` is in the driver."""
+        """Return (list of AuditErrors, one a point's test by `runs` runs a table; seconds).
+
+        A `breakage` is in the driver; None for the honest one.
+        """
         start = time.perf_counter()
         one, two = (np.atleast_2d(scores) for scores in self.draw(breakage, runs))
         found = [errors(one[p.score], two[p.score], p.threshold) for p in points]

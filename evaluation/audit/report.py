@@ -102,7 +102,10 @@ class Audit:
         return not self.alarm and all(control.state != "MISSED" for control in self.controls)
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON: claim, bounds, power, verdict and a list of the controls."""
+        """Mapping of plain values, for JSON: "what", "unit", "claim", bounds "lower" and "lower_sure", "share", "runs".
+
+        Further keys are "power", "seconds", "verdict", "note" and "controls", a list of mappings, one a control.
+        """
         return {
             "what": self.what,
             "unit": self.unit,

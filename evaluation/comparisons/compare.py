@@ -248,7 +248,7 @@ def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[None]:
-    """Make the comparison's folder if missing, remove partial files, and lock it while open.
+    """Context that makes the comparison's folder if missing, removes partial files, and locks it while open.
 
     UsageError if it is locked, StratsynthError if it cannot be written.
     """

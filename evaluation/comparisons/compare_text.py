@@ -46,9 +46,9 @@ def titles(k: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar with the time left if `shown` (None: on a terminal, in a notebook).
+    """Context with a bar that has the time left, if `shown` (None: on a terminal, in a notebook).
 
-    Yield the bar's tick, or None without a bar.
+    It gives the bar's tick, a function of the numbers done and in all, or None without a bar.
     """
     if not wanted(shown):
         yield None

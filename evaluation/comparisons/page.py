@@ -204,7 +204,10 @@ def _lines(runs: Runs) -> Iterator[Figure]:
 def _panel(
     runs: Runs, methods: Sequence[tuple[str, str]], series: Mapping[str, int], key: tuple[str, ...], x: Axis
 ) -> Markup:
-    """Return the drawing of error in `runs` against epsilon (axis `x`) of group `key`: a line a method, in `series`."""
+    """Return the drawing, as Markup, of error in `runs` against epsilon (axis `x`) of group `key`: a line a method.
+
+    `methods` are pairs (mechanism, stratification), and `series` maps a stratification to the number of its colour.
+    """
     scores = {method: [runs.score(method, e, key) for e in runs.epsilons] for method in methods}
     base = runs.base(key)
     tops = [v for line in scores.values() for s in line for v in (s.value, s.high)]

@@ -24,10 +24,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def compute(grid: Grid, files: Mapping[GridFit | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
-    """Fit and score the grid's cells whose path in `files` is missing, in `workers` processes; None is the baselines.
+    """Fit and score the grid's cells whose path in `files` is missing, in `workers` processes.
 
-    `tick` is called with the numbers of cells done and of all. The hold-out is read first, so that an unreadable one is
-    refused before the first fit.
+    `files` maps each GridFit to a path, and None to that of the baselines. `tick` is called with the numbers of cells
+    done and of all. The hold-out is read first, so that an unreadable one is refused before the first fit.
     """
     from threadpoolctl import threadpool_limits
 

@@ -70,7 +70,10 @@ def linked_errors(
 
 
 def linked_means(errors: pd.DataFrame) -> pd.DataFrame:
-    """INTERNAL. Mean error, floor and ceiling of each kind of table, a row a kind; tables of few entries left out."""
+    """INTERNAL. Frame with the mean error, floor and ceiling of each kind of table, a row a kind.
+
+    It is of a frame of `linked_errors`; tables of few entries are left out.
+    """
     kept = errors[errors["status"] == OK]
     return kept.groupby("kind", sort=False)[["value", "floor", "ceiling"]].mean().reset_index()
 

@@ -153,7 +153,10 @@ def _arrow(data: Any) -> pa.Table:
 
 
 def _encoded(schema: Schema, data: pa.Table) -> tuple[dict[str, Array], dict[str, Array], Array]:
-    """Return (codes by column, numbers by numeric column, mask of the rows that the schema admits)."""
+    """Return (codes by column, numbers by numeric column, mask of the rows that the schema admits) of an Arrow table.
+
+    The first two are mappings to arrays over all rows. UsageError if the table lacks a column of the schema.
+    """
     codes: dict[str, Array] = {}
     numbers: dict[str, Array] = {}
     kept = np.ones(data.num_rows, dtype=bool)

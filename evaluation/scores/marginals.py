@@ -72,7 +72,7 @@ class WorkloadError:
 
 
 def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array | None = None) -> NDArray[np.float64]:
-    """Array over groups: variance of the mean of `values`, one a row; `group` has each row's number.
+    """Array over groups: variance of the mean of `values`, one a row; `group` has the number of each row's group.
 
     NaN for a size up to 1. `sizes` are the groups' sums of `weights`, or of rows if None.
     """

@@ -124,9 +124,9 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
 
 
 def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
-    """Frame of the parity error of the marginals `found` of a pair, by this weighting: a row a group, everybody.
+    """Frame of the parity error of a pair's marginals: a row a group, everybody, and one of scope "parity".
 
-    One more has the scope "parity".
+    `found` is their WorkloadError, `weighting` the name of how groups count.
     """
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
