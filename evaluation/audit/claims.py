@@ -56,7 +56,10 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
 
 
 def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[Point, ...]:
-    """Points of `steps` on samples, by noise, rate in `details`: epsilon for `budget`'s neighbours, one a delta."""
+    """Tuple of Points, one for each score and delta: epsilon of `steps` on samples for the `budget`'s neighbours.
+
+    `details` is a mapping with "noise" and "rate". Deltas with an epsilon below `LEAST` are left out.
+    """
     from stratsynth.accounting.sampled import epsilon_sampled
 
     epsilons = {

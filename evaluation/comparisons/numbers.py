@@ -74,9 +74,9 @@ def raw_numbers(data: object, schema: Schema, by: Sequence[str], *, weigh: bool 
 def number_scores(
     real: RawNumbers, made: RawNumbers, schema: Schema, scoring: Scoring, *, sizes: bool = False
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric:column, frame) for each of the schema's columns and statistics: errors of `made` against `real`.
+    """Yield (`metric:column`, frame) for each of the schema's columns and statistics: errors of `made` against `real`.
 
-    The settings `scoring` have the groups' columns and thresholds; with `sizes` errors have no sign.
+    Both are RawNumbers. The Scoring has the groups' columns and thresholds; with `sizes` errors have no sign.
     """
     levels = thresholds_by_column(schema, dict(scoring.thresholds))
     wanted = {name: levels[name] for name in number_columns(schema, scoring.by)}

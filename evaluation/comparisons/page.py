@@ -46,10 +46,10 @@ def comparison_page(
     findings: Sequence[Section] = (),
     numbers: pd.DataFrame | None = None,
 ) -> Page:
-    """Return the page of a comparison: a card for each mechanism, curves over epsilon, a heat map, the worst tables.
+    """Return the Page of a comparison: a card for each mechanism, curves over epsilon, a heat map, the worst tables.
 
     Args:
-        frame: A row for each figure, with the columns
+        frame: Frame with a row for each figure, and the columns
 
                 mechanism, stratification, epsilon, seed
                                     which release it is about. Rows whose mechanism or stratification is
@@ -66,10 +66,10 @@ def comparison_page(
         metric: The metric to draw; by default workload error if it is there, or else the commonest.
         epsilon: The epsilon of the disparity card and the heat map; by default the one closest to 1.
         title: The heading.
-        schema: For the meaning of the groups' levels.
-        facts: Further facts for the section "How it was made".
+        schema: Schema, for the meaning of the groups' levels.
+        facts: Mapping from name to text, further facts for the section "How it was made".
         banner: The notice of an INTERNAL page; None for research on public data.
-        findings: Further sections, before the last.
+        findings: Further Sections, before the last.
         numbers: The tidy frame of a grid, for sentences and a section on means and medians; None for neither.
     """
     runs = Runs(frame, metric, epsilon, schema)

@@ -154,7 +154,10 @@ def _headlined(evaluation: Evaluation) -> set[str]:
 
 
 def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors) -> Section:
-    """Return an evaluation's Section with the disparity card: the worst groups' errors and everybody's, by chance."""
+    """Return an evaluation's Section with the disparity card: errors of the worst `groups` and of `everybody`.
+
+    `groups` is a list of GroupErrors, `everybody` one more; what chance alone would leave is beside each.
+    """
     kept = worst_first(groups)[:GROUPS]
     figures = [
         card(

@@ -118,7 +118,7 @@ def _free(model: TableModel) -> TableModel:
 
 
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """List of all sets of `width` columns of a schema, without the groups' columns `by`.
+    """List of tuples, all sets of `width` columns of a schema, without the groups' columns `by`.
 
     If there are more than `MOST`, a fixed choice of them.
     """

@@ -61,7 +61,7 @@ class GroupErrors:
     """Level of each grouping column; empty for everybody."""
 
     def error(self, name: str) -> ScoreWithInterval:
-        """Return the group's error in the release called `name`, with its interval; NaN if there is none."""
+        """Return the group's error in the release called `name`, a ScoreWithInterval; of NaN if there is none."""
         return self.errors.get(name, NOTHING)
 
     @property
@@ -114,7 +114,7 @@ def group_errors(
 
 
 def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
-    """Return a frame's `row` as a score with the ends of its interval."""
+    """Return a frame's `row`, a mapping with "value", "low" and "high", as a ScoreWithInterval."""
     return ScoreWithInterval(float(row["value"]), float(row["low"]), float(row["high"]))
 
 

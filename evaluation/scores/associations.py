@@ -95,7 +95,10 @@ Found = tuple[Array, Array, Array]
 
 
 def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
-    """Pearson correlation of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
+    """Found, three arrays by a pair's group, then everybody: Pearson correlation, standard error, number of rows.
+
+    The correlation is that of columns `one` and `two` in table number `side`.
+    """
     x, y = (pair.tables[side].values(name) for name in (one, two))
     here = ~np.isnan(x + y)
     x, y, group, count = x[here], y[here], pair.members[side][here], len(pair.groups)

@@ -126,7 +126,7 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
 def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
     """Frame of the parity error of a pair's marginals: a row a group, everybody, and one of scope "parity".
 
-    `found` is their WorkloadError, `weighting` the name of how groups count.
+    `found` is their WorkloadError, `weighting` the Weighting of the groups.
     """
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])

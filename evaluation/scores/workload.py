@@ -106,7 +106,7 @@ def k_marginal_score(
     that there is not.
 
     Returns:
-        A row for each declared group, then one for everybody.
+        A frame with a row for each declared group, then one for everybody; the score is in `value`.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return score_frame(pair, workload_of(pair, k, most, columns))

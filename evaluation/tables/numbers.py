@@ -91,7 +91,10 @@ class RawNumbers:
 
 
 def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray[np.int64]:
-    """Array of `rows` group numbers in the crossing of `table`'s columns `by`, by `schema`; -1 if unknown."""
+    """Array of group numbers, one for each of the `rows` rows of an Arrow `table`; -1 if unknown.
+
+    Groups cross the columns `by`, whose levels are those of the `schema`.
+    """
     from stratsynth.schema.columns import Categorical
     from stratsynth.schema.encoding import encode_categorical, encode_numeric
 
