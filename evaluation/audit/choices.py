@@ -131,7 +131,7 @@ def enumerated(pairs: int = 200) -> Audit:
 
 
 def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredRows]:
-    """Draw by `rng` a pair of tables in memory: 1 to 5 records, and these with one more, or with one exchanged.
+    """Draw by `rng` a pair of StoredRows: 1 to 5 records, and these with one more, or with one exchanged.
 
     The notion of neighbour decides which of the two.
     """

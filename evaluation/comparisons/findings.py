@@ -160,7 +160,10 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """Return a figure, with title and note, of one metric's paired tests `part`: a line a pair and epsilon, by p."""
+    """Return a Figure, with title and note, of one metric's paired tests, the frame `part`: a line a pair and epsilon.
+
+    The smallest p is first.
+    """
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""

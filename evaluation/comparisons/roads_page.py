@@ -89,7 +89,10 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
 
 
 def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
-    """Return the drawing, on axes `x` and `y`, of rows `part` of the group called `name`: score by epsilon and kind."""
+    """Return the drawing, Markup on axes `x` and `y`, of the frame `part` of one group: score by epsilon and kind.
+
+    `name` is the group's.
+    """
     panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
     said = []
     for i, kind in enumerate(KINDS):

@@ -72,14 +72,14 @@ def fitted(
     settings: Mapping[str, Any],
     seed: int = 0,
 ) -> list[Predictor]:
-    """Fit one predictor for each of the `columns`, side by side on public rows; return them in the columns' order.
+    """List of Predictors, one fitted for each of the `columns`, in their order, side by side on public rows.
 
     Args:
-        train: Public rows.
+        train: Public rows, a frame.
         schema: Schema of these rows.
-        columns: Fits to make. Those without a penalty are run together, and so are all others.
+        columns: CurveFits to make. Those without a penalty are run together, and so are all others.
         delta: Delta of every column's budget.
-        settings: Settings of `fermi`; `penalty` comes from the columns.
+        settings: Mapping of settings of `fermi`; `penalty` comes from the columns.
         seed: Seed of samples and noise.
 
     Raises:

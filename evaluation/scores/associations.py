@@ -135,7 +135,10 @@ def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found
 
 
 def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
-    """Kendall's tau-b of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
+    """Found, three arrays by a pair's group, then everybody: Kendall's tau-b, standard error, number of rows.
+
+    The correlation is that of columns `one` and `two` in table number `side`.
+    """
     table, rows = (pair.tabulated(side, one, two, weigh=weigh).astype(float) for weigh in (True, False))
     orders = [_order(pair.schema, name) for name in (one, two)]
     tau, error, _ = tau_b(table[:, orders[0]][:, :, orders[1]])

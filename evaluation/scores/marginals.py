@@ -211,9 +211,9 @@ class _Shares:
         self._scale = [1 / np.where(size > 0, size, 1) for size in self._sizes]
 
     def compare(self, cells: _Cells) -> tuple[Array, Array, Array]:
-        """Three arrays, from counts of both tables: total variation of each group, standard error, each cell's sign.
+        """Three arrays, from the _Cells of both tables: total variation by group, its standard error; each cell's sign.
 
-        The first two are NaN for a group that one of the tables lacks; the sign is of the difference.
+        The first two are NaN for a group that one of the tables lacks; the sign is of real minus synthetic share.
         """
         group, groups = cells.group, len(self._none)
         shares = [c[cells.occupied] * s[group] for c, s in zip(cells.counts, self._scale, strict=True)]

@@ -37,7 +37,7 @@ class ParityTerms:
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
-    """Terms of the variable `name` in a pair: relative error of its mean in each group and for everybody.
+    """ParityTerms of the variable `name` in a Pair: relative error of its mean in each group and for everybody.
 
     `tau` is the least divisor.
     """
