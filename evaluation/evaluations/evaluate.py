@@ -196,7 +196,7 @@ def evaluate(
         by: Columns whose crossing makes the groups; None for everybody alone.
         k: Number of columns of a marginal.
         cliques: The largest number of marginals, a fixed choice; None for all.
-        beside: Other releases of the same people by name, scored as the baselines are.
+        beside: Mapping from name to another release of the same people, scored as the baselines are.
         holdout: Real rows that the release was not fitted to.
         target: The column or task that models predict, with `holdout`, as in `downstream`.
         positive: The levels of a categorical target that count as 1.
@@ -208,13 +208,13 @@ def evaluate(
         few: Groups with fewer rows in either table are `small`.
         seed: Seed for models and their intervals. Baselines are the same for every seed.
         apart: True to compute correlations, propensity and components, which take most of the time.
-        recipe: The recipe of the release, to split its error by cause, which takes a fit without noise.
+        recipe: Path of the recipe of the release, to split its error by cause, which takes a fit without noise.
         release: With `recipe`, the release's folder, which holds its model.
         intervals: The release's folder, to check the intervals of its counts, if it has noisy tables.
         progress: True to show how many of the parts are done; by default on a terminal and in a notebook.
 
     Returns:
-        The scores as frames, and facts about the tables and settings.
+        An Evaluation, with the scores as frames, and facts about the tables and settings.
 
     Raises:
         UsageError: A table or column does not exist, a target has no hold-out, or a name in `beside` is taken. All

@@ -29,11 +29,12 @@ ODDS, ROUNDS = 0.02, 20
 def fitted(
     name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
 ) -> _Fitted:
-    """Return a model, `name`, trained by `seed` to predict `truth`, classes or numbers, from `features` of `train`.
+    """Return a _Fitted model of kind `name`, trained by `seed` to predict `truth`, classes or numbers.
 
-    "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's histogram
-    gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest: the comparison
-    is of tables, not of models. With only one class in `truth` it is the constant.
+    It predicts from the columns `features` of `train`. "linear" is logistic regression or ridge regression, "forest" a
+    random forest, "boosting" scikit-learn's histogram gradient boosting. Settings are scikit-learn's, but for leaves of
+    at least five rows in the forest: the comparison is of tables, not of models. With only one class in `truth` it is
+    the constant.
 
     "fairlearn" is logistic regression under equalized odds between `groups`, the group number of each row, by
     fairlearn's ExponentiatedGradient; it predicts by chance, seeded, and has no score. It is for classes alone.

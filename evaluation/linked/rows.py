@@ -174,7 +174,10 @@ def _encoded(schema: Schema, data: pa.Table) -> tuple[dict[str, Array], dict[str
 
 
 def _keys(above: pa.ChunkedArray, below: pa.ChunkedArray) -> tuple[Array, Array]:
-    """Return the number of each parent row's key and of each child row's; equal for keys that are equal as texts."""
+    """Pair of arrays of key numbers, one a parent row and one a child row; equal for keys that are equal as texts.
+
+    `above` and `below` are the two columns of keys; a null is -1.
+    """
     both = pa.chunked_array([*above.cast(pa.string()).chunks, *below.cast(pa.string()).chunks], pa.string())
     found = np.asarray(both.dictionary_encode().combine_chunks().indices.fill_null(-1))
     return found[: len(above)], found[len(above) :]

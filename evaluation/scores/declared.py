@@ -107,7 +107,7 @@ def names() -> tuple[str, ...]:
 
 
 def by_name(name: str) -> RowScore | None:
-    """Return the declared score of this name, importing no other's module; None if there is none."""
+    """Return the RowScore that is declared by this name, importing no other's module; None if there is none."""
     home = _homes(tuple(scores.__path__)).get(name)
     return None if home is None else _score(home)
 

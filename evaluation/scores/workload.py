@@ -143,9 +143,9 @@ def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
 
 
 def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the distances of each of the marginals `found` of a pair, times `scale`, a row a clique and scope.
+    """Frame of the distances of each marginal of a Pair, by its WorkloadError `found`: a row a clique and scope.
 
-    Largest first, unknown last; `scale` is 2 for L1, 1 for variation.
+    Largest first, unknown last; `scale` multiplies them, 2 for L1, 1 for total variation.
     """
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
