@@ -183,7 +183,7 @@ class Grid:
         return self.recipe.prior if cell.mechanism in self.started else None
 
     def options(self, cell: GridFit) -> FitOptions:
-        """Options of the cell's fit: its repetition number as the seed of post-processing, its prior, its groups."""
+        """FitOptions of the cell's fit: its repetition number as the seed of post-processing, its prior, its groups."""
         return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
 
     def groups(self, cell: GridFit) -> str:

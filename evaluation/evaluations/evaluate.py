@@ -147,7 +147,10 @@ class Evaluation:
                 yield field.name, value
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers; `name` is the release's name there, `certificate` its certificate or None."""
+        """Return the Page for readers, on which the release is called `name`.
+
+        `certificate` is the release's, a mapping, or None.
+        """
         from stratsynth.evaluation.evaluations.page import evaluation_page
 
         return evaluation_page(self, name=name, certificate=certificate)

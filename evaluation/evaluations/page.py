@@ -188,7 +188,7 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
-    """Return a mapping from heading to a function from a group's errors to its figure, for an evaluation's card."""
+    """Return a mapping from heading to a function from a group's GroupErrors to a number, for an evaluation's card."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
     names = {

@@ -148,8 +148,8 @@ def _post_processed(
 ) -> list[dict[str, Any]]:
     """List of dicts, one a fit to `train` and tolerance: noisy descent, corrected by noisy counts that cost `PART`.
 
-    `train` is a frame of the schema. `seeds` fits at each of `epsilons` and `delta`, with the mechanism's `settings`,
-    are measured on the rows `seen`; `seed` is for all draws.
+    `train` is a frame of the schema. `seeds` fits at each of `epsilons` and `delta`, with the mapping `settings` of the
+    mechanism, are measured on `seen`, CurveRows; `seed` is for all draws.
     """
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]

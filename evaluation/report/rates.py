@@ -46,11 +46,11 @@ def errors_by_group(
 
 
 def differences(rows: pd.DataFrame, shown: Mapping[str, str], keys: Sequence[str] = ()) -> list[Figure]:
-    """Return a list of one table of differences between groups, by fairlearn's definitions; empty without a comparison.
+    """Return a list of one Figure, a table of differences between groups by fairlearn's definitions; [] without any.
 
     Args:
-        rows: The rows of `prediction_rates` with scope "between", by `table` and `keys`.
-        shown: For each table that is to be shown, its name in the report.
+        rows: Frame of `prediction_rates`' rows with scope "between", by `table` and `keys`.
+        shown: Mapping from each table that is to be shown to its name in the report.
         keys: Further columns by which rows differ.
     """
     table = []

@@ -213,8 +213,8 @@ def _of_column(
 ) -> dict[str, Array]:
     """Mapping from a column of the frame to an array (statistics, groups, then everybody), on the numbers `name`.
 
-    They are of `real` and `synthetic` rows. Statistics are in the order of `_items` for thresholds `levels`; there are
-    so many `groups`.
+    They are of `real` and `synthetic` RawNumbers. Statistics are in the order of `_items` for thresholds `levels`;
+    there are so many `groups`.
     """
     sides = [_side(table, name, levels, groups) for table in (real, synthetic)]
     (there, error, n), (made, other, n_synthetic) = sides

@@ -109,7 +109,7 @@ class Weighting:
 
 
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
-    """Frame of the parity errors of the means of the columns `variables` in a pair of tables, by this weighting.
+    """Frame of the parity errors of the means of the columns `variables` in a Pair, by a Weighting of the groups.
 
     `tau` is the least divisor. A row a group, everybody and scope "parity", for each variable and `(all)`. UsageError
     without variables.
