@@ -57,7 +57,7 @@ class Point:
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: AuditErrors, alpha: float) -> Any:
-        """Lower bound on mu, sqrt(2 rho) or epsilon by a test's errors `found`, at confidence 1 - alpha.
+        """Lower bound on mu, sqrt(2 rho) or epsilon by a test's AuditErrors `found`, at confidence 1 - alpha.
 
         The bound is an array if the numbers of errors are.
         """

@@ -147,10 +147,11 @@ def scores(
     seed: int,
     numbers: tuple[RawNumbers, RawNumbers] | None = None,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric, frame) for every metric of `scoring`, of `made` rows against `real` ones, in everybody and groups.
+    """Yield (metric, frame) for every metric of a Scoring, of `made` rows against `real` ones, in everybody and groups.
 
-    With a `holdout` these include models trained on `made` by `seed`, as `accuracy:forest`. `numbers` are those of both
-    files; without them, as of a baseline, errors of numbers are those of the encoded ones.
+    With a `holdout` these include models trained on `made` by `seed`, as `accuracy:forest`. `numbers` is the pair of
+    RawNumbers of the real and the synthetic file; without them, as of a baseline, errors of numbers are those of the
+    encoded ones.
     """
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None

@@ -150,7 +150,7 @@ class Grid:
         return self.scoring.by
 
     def settings(self) -> Iterator[GridFit]:
-        """Yield one cell for each setting (mechanism and stratification): first repetition, first epsilon."""
+        """Yield one GridFit for each setting (mechanism and stratification): first repetition, first epsilon."""
         for label, mechanism in self.mechanisms.items():
             for by in stratifications(mechanism, self.by, self.stratifications):
                 yield GridFit(label, by, self.epsilons[0], 1, predicts(mechanism))

@@ -97,7 +97,7 @@ def _single() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Hold Ctrl-C back; processes that are started meanwhile hold it back until they let it through."""
+    """Context that holds Ctrl-C back; processes that are started in it hold it back until they let it through."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

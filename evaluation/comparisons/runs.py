@@ -102,9 +102,9 @@ class Runs:
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
 
     def group_errors(self, mechanism: str, epsilon: float) -> tuple[list[GroupErrors], GroupErrors]:
-        """(List of the groups' errors, everybody's) of a mechanism at an epsilon.
+        """(List of GroupErrors, one a group; everybody's GroupErrors) of a mechanism at an epsilon.
 
-        Each has one for every stratification.
+        In each the errors are by stratification.
         """
         methods = [method for method in self.methods if method[0] == mechanism]
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """Return (mapping from score's name to a list of frames, one a table of `compared` and baseline; chance's scores).
+    """Return (mapping from score's name to a list of frames, one a table of `compared` and baseline; Chance).
 
-    `compared` are encoded rows by name, the release among them, scored against `real` by the groups of `pair`. `k` is
+    `compared` maps names to EncodedRows, the release among them, scored against `real` by the groups of `pair`. `k` is
     the width of marginals, `cliques` their largest number, None for all; the subsample's scores are means over draws.
     """
 

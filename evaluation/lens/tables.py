@@ -100,7 +100,10 @@ class TableChain:
 
 
 def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> EncodedRows:
-    """Draw `rows` coded rows from a model by a seed, with structural rules enforced unless `rules` is false."""
+    """EncodedRows, `rows` of them, drawn from a TableModel by a seed.
+
+    Structural rules are enforced unless `rules` is False.
+    """
     rng = np.random.default_rng(seed)
     if rules:
         codes = draw_allowed(model.schema, rows, rng, lambda k, moved: model.counted(k, rng, {}, moved))
@@ -129,10 +132,10 @@ def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, 
 
 
 def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
-    """Split a release's error in each group and for everybody into its parts, by cause.
+    """Return ErrorParts, a release's error in each group and for everybody split into its parts, by cause.
 
     Args:
-        chain: Tables between the file and the release.
+        chain: TableChain, the tables between the file and the release.
         by: Columns whose crossing makes the groups; empty for everybody alone.
         width: Number of columns of a marginal.
     """

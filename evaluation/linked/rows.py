@@ -56,7 +56,7 @@ class LinkedColumns:
 
     @classmethod
     def of(cls, linked: LinkedSchema, group: str | None = None) -> LinkedColumns:
-        """Return the columns of a linked schema, without that of kinds; `group` is a column of the child."""
+        """Return the LinkedColumns of a LinkedSchema, without that of kinds; `group` names a column of the child."""
         summed = None if linked.sum is None else (linked.sum[0], linked.sum[1].column)
         return cls(
             parent=linked.parent.without(linked.occupied) if linked.occupied else linked.parent,
@@ -123,12 +123,12 @@ class LinkedCodes:
 
     @property
     def first(self) -> Array:
-        """First child row of each parent."""
+        """Array of the number of each parent's first child row."""
         found: Array = np.cumsum(self.size) - self.size
         return found
 
     def shuffled(self, rng: Generator) -> LinkedCodes:
-        """Return the same parents and sizes with all child rows exchanged at random: the ceiling of errors."""
+        """LinkedCodes of the same parents and sizes with all child rows exchanged at random: the ceiling of errors."""
         order = rng.permutation(len(self.home))
         return replace(
             self,

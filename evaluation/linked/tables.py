@@ -77,7 +77,11 @@ def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterato
 
 
 def crossed(codes: list[Array], sizes: list[int], home: Array) -> Cells:
-    """Return the table of several codes of the same entries."""
+    """Return Cells, the table of several codes of the same entries, crossed.
+
+    `codes` has an array a code, one number an entry, and `sizes` the number of levels of each; `home` is the parent of
+    each entry.
+    """
     cell = np.zeros(len(home), dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):
         cell = cell * size + code
