@@ -96,7 +96,10 @@ class Fault:
 
 
 def normal(mu: float) -> Rates:
-    """Error rates (F, N), both Phi(-mu / 2), of the test half way between N(0, 1) and N(mu, 1), for the one point."""
+    """Tuple of one pair (F, N), error rates, for the one point: both Phi(-mu / 2).
+
+    They are of the test half way between N(0, 1) and N(mu, 1).
+    """
     rate = float(special.ndtr(-mu / 2))
     return ((rate, rate),)
 

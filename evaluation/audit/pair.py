@@ -83,9 +83,10 @@ class NeighbouringTables:
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
-        """Pair of frame `base`, on which `first` was recorded in a world and budget, and the neighbour told apart best.
+        """NeighbouringTables: frame `base`, on which the Run `first` was recorded, and the neighbour told apart best.
 
-        There are `number` candidates; Unsupported if no exact answer differs on any of them.
+        Of `number` candidates, drawn in a world for the budget's notion; Unsupported if no exact answer differs on any
+        of them.
         """
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]

@@ -156,7 +156,7 @@ class Grid:
                 yield GridFit(label, by, self.epsilons[0], 1, predicts(mechanism))
 
     def cells(self) -> Iterator[GridFit]:
-        """Yield all cells, repetitions outermost, so that an interrupted comparison has some of every setting."""
+        """Yield all GridFits, repetitions outermost, so that an interrupted comparison has some of every setting."""
         for seed in range(1, self.seeds + 1):
             for epsilon in self.epsilons:
                 for cell in self.settings():

@@ -65,7 +65,7 @@ class Scoring:
     """Coarser groups whose parity error of the means is scored too: the grid's other stratifications."""
 
     def goal(self, schema: Schema) -> Task | None:
-        """Prediction task under a schema, from target and positive levels or bound; None if nothing is predicted."""
+        """Task of predicting under a schema, from target and positive levels or bound; None if nothing is predicted."""
         if self.target is None:
             return None
         return task(schema, self.target, positive=self.positive, above=self.above)

@@ -52,7 +52,7 @@ class PredictionScores:
     """Frame of `prediction_rates` for each `table`."""
 
     def __repr__(self) -> str:
-        """Number of rates, and columns of the groups."""
+        """Return a text with the number of rates, and the columns of the groups."""
         return f"PredictionScores(INTERNAL; {len(self.rates)} rates; groups by {', '.join(self.by) or 'nothing'})"
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -48,8 +48,8 @@ def tradeoff(
     """Fit every penalty at every epsilon several times; return a frame of error and violations on other rows.
 
     Args:
-        train: Rows to fit; nothing is charged, so they must be public.
-        test: Rows to measure on.
+        train: Rows to fit, a frame; nothing is charged, so they must be public.
+        test: Rows to measure on, a frame.
         schema: Schema of both.
         public: True if a person declares all these rows public; refused otherwise.
         target: Column to predict.
@@ -59,7 +59,7 @@ def tradeoff(
         delta: Delta of each fit.
         seeds: Number of fits of each penalty and epsilon.
         criterion: `parity` or `odds`.
-        settings: Further settings of `fermi`.
+        settings: Mapping of further settings of `fermi`; None for none.
         baseline: True to fit noisy gradient descent with post-processing too; for two classes.
         seed: Seed of all draws, by which results are reproducible.
 
@@ -111,9 +111,9 @@ class CurveRows:
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
-        """Encode a frame of a schema, to measure predictions of the column `target` in groups of columns `groups`.
+        """Return CurveRows from a frame of a schema, to measure predictions of the column `target` in groups.
 
-        Rows whose value is no level are left out.
+        These cross the columns `groups`. Rows whose value is no level are left out.
         """
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)

@@ -88,7 +88,7 @@ class _ByChance:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Train on one thread, without warnings of unfinished convergence, which changes no figure shown.
+    """Context that trains on one thread, without warnings of unfinished convergence, which changes no figure shown.
 
     On a machine with eight busy processes one thread took 6 s, and several, waiting for each other, 48 s.
     """

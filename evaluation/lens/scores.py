@@ -66,20 +66,20 @@ def lens(
     seed: int = 0,
     tick: Callable[[], object] = lambda: None,
 ) -> LensScores:
-    """INTERNAL. Fit a recipe several times without a charge, and return each group's loss, split into its parts.
+    """INTERNAL. Fit a recipe several times without a charge; return LensScores, each group's loss split into its parts.
 
     The loss of a table of rows is total variation, split into the effects of the schema's limits, weights, misfit,
     noise, rules, rounding and sampling (see `stratsynth.evaluation.lens.tables`). The loss of a predictor is excessive
     risk, its loss above that of its twin without clipping and noise, split into clipping and noise.
 
     Args:
-        recipe: A recipe, or its path.
+        recipe: A Recipe, or its path.
         by: Columns whose crossing makes the groups; by default those of the recipe's strata or of the mechanism.
         repeats: Number of fits with fresh noise, whose spread makes the intervals; at least 2.
         on: Rows that predictions are judged on; by default those of the recipe.
         target: Column that is predicted, if the recipe does not name it.
         seed: Seed of post-processing and of the rows drawn.
-        tick: Called after each fit.
+        tick: Called, without arguments, after each fit.
 
     Raises:
         Unsupported: A recipe of estimates or of third-party code.
@@ -356,8 +356,9 @@ def _frame(
 ) -> pd.DataFrame:
     """Frame of one row a group of the columns `by`, then everybody: size, loss `value`, `parts`, intervals, `cause`.
 
-    `value` and each of `parts`, the largest of which is the cause, are arrays (fits, scopes), of the encoded rows
-    `real`; `items` and `further` are added as columns.
+    `value` is an array (fits, scopes), of the EncodedRows `real`; `parts` maps names to such arrays, the largest of
+    which is the cause. Further columns are `items`, a mapping from name to one value for all rows, and `further`, one
+    from name to an array over the scopes.
     """
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]

@@ -147,7 +147,11 @@ def _code(name: str) -> Callable[[LinkedCodes], Array]:
 
 
 def _apart(which: str, columns: LinkedColumns) -> Callable[[LinkedCodes], Cells]:
-    """Return the table of differences: a number less that of the other row of its parent."""
+    """Return a function from LinkedCodes to Cells, the table of differences of numbers between rows of one parent.
+
+    A difference is a row's number less that of the other row, as `which`, a key of `PAIRS`, pairs them; the number is
+    that of `columns.difference`.
+    """
 
     def cells(rows: LinkedCodes) -> Cells:
         assert columns.difference is not None  # noqa: S101 - the caller looked

@@ -101,15 +101,15 @@ def interval_coverage(
 
     Args:
         real: The private rows: a frame, an Arrow table or a path.
-        release: The release made from them.
+        release: The Release made from them, as `Release.load` reads it.
         by: The columns of the groups.
         columns: Columns whose levels are counted in each group; None for all others.
         level: Nominal probability of each interval.
 
     Returns:
-        A row for each group: its columns, `n` (number of intervals), `value` (share of them that contain the real
-        count), `low` and `high` (Wilson's 95 % interval of the share), `not_estimable` (number of counts without an
-        interval), `status` (`ok`, or `not_estimable` if no count had one).
+        A frame with a row for each group: its columns, `n` (number of intervals), `value` (share of them that contain
+        the real count), `low` and `high` (Wilson's 95 % interval of the share), `not_estimable` (number of counts
+        without an interval), `status` (`ok`, or `not_estimable` if no count had one).
     """
     import pandas as pd
 

@@ -150,8 +150,9 @@ def headline_frame(
     groups: Sequence[Stratum],
     few: int = ENOUGH_NUMBERS,
 ) -> pd.DataFrame:
-    """Frame of `number_errors` for numbers read before, `real` and `synthetic`, in the columns of `thresholds`.
+    """Frame of `number_errors` for numbers read before, the RawNumbers `real` and `synthetic`.
 
+    `thresholds` maps the columns of numbers to their thresholds, and says by its keys which columns are compared.
     `groups`, in their order, cross the columns `by`; of fewer than `few` numbers a group is small.
     """
     count = len(groups) if by else 0

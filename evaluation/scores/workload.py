@@ -136,7 +136,7 @@ def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.D
 
 
 def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
-    """Frame of NIST's k-marginal score, 0 to 1000, by the marginals `found` of a pair: groups, then everybody."""
+    """Frame of NIST's k-marginal score, 0 to 1000, by the WorkloadError `found` of a Pair: groups, then everybody."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
