@@ -165,7 +165,10 @@ def _distances(rng: Generator) -> Choose:
 
 
 def _peaks(rng: Generator) -> Choose:
-    """Draw by `rng` a choice among 2 to 4 maxima of a few affine functions of a clipped sum of X, at a random rho."""
+    """Return a Choose, drawn by `rng`: among 2 to 4 maxima of a few affine functions of a clipped sum of X.
+
+    Its rho is random.
+    """
     scores = []
     for _ in range(int(rng.integers(2, 5))):
         query = Columns(("X",), (0.0,), (1.0,), float(rng.choice([0.5, 1.0])))

@@ -220,7 +220,7 @@ def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
 def alarm(
     points: Sequence[Point], found: Sequence[AuditErrors], law: tuple[float, float] | None = None, alpha: float = SURE
 ) -> Any:
-    """True if a lower bound, at alpha, is above its point's claim; `found` has each point's errors.
+    """True if a lower bound, at alpha, is above its point's claim; `found` has the AuditErrors of each point.
 
     Also if an error rate of the first point is surely below its own of `law`, a pair (F, N) that must be reached, None
     for none. With arrays of errors it is an array.

@@ -128,7 +128,7 @@ def series_of(names: Sequence[str]) -> dict[str, int]:
 
 
 def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
-    """Return the list of groups' errors, from the largest error in any release to the smallest, then those without."""
+    """Return the list of GroupErrors, from the largest error in any release to the smallest, then those without."""
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 

@@ -235,7 +235,8 @@ def _of_column(
 def _side(table: RawNumbers, name: str, levels: Sequence[float], groups: int) -> tuple[Array, Array, Array]:
     """Arrays (statistics, groups, then everybody) of a table's figures of the numbers `name`, of their standard errors.
 
-    The third is of counts, by group. Statistics are in the order of `_items` for thresholds `levels`.
+    The table is RawNumbers. A third array is of counts, by group. Statistics are in the order of `_items` for
+    thresholds `levels`.
     """
     scopes = [*(table.by_group(name, groups) if groups else []), table.of_group(name)]
     inside, whole = table.mass(groups)

@@ -100,7 +100,10 @@ def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[
 
 
 def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, ...]]:
-    """List of all sets of k of the columns, or a fixed choice of `most` of them, in random order, if there are more."""
+    """List of tuples, all sets of k of the columns in order; if there are more than `most`, so many in random order.
+
+    The choice is fixed.
+    """
     every = list(combinations(columns, k))
     if len(every) <= most:
         return every

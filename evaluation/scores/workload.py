@@ -115,9 +115,9 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> WorkloadError:
-    """Total variations of a pair's marginals of k of the columns (None: of all), or of a fixed choice of `most`.
+    """Return WorkloadError of a Pair's marginals of k of the columns (None: of all), or of a fixed choice of `most`.
 
-    `errors_of_means`: with what the standard errors of means take.
+    `errors_of_means`: True to compute what the standard errors of means take too.
     """
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
