@@ -44,7 +44,7 @@ def columns(norm: str = "l2") -> Columns:
 
 
 def targets(value: float) -> StoredRows:
-    """Rows in memory: one record for each column, with `value` in it and 0 in all others; no rows if the value is 0."""
+    """StoredRows: one record for each column, with `value` in it and 0 in all others; no rows if the value is 0."""
     number = WIDTH if value else 0
     grid = np.zeros((WIDTH, number))
     np.fill_diagonal(grid, value)

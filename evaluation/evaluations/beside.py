@@ -56,7 +56,7 @@ def _with_chance(
 ) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
     """Yield (table's name, its frames by score): the release and others, the subsample, then further baselines.
 
-    `every` has the frames of all but the subsample, `alone` the means of that one.
+    `every` maps the names of all but the subsample to mappings from score to frame; `alone` is the Chance of that one.
     """
     yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
     yield SUBSAMPLE, alone.frames

@@ -56,12 +56,12 @@ ONE_RUN = "Each release is a single run: another run has other noise, and other 
 def evaluation_page(
     evaluation: Evaluation, *, name: str = "this release", certificate: Mapping[str, Any] | None = None
 ) -> Page:
-    """Return the page of an evaluation, a section for each kind of score.
+    """Return the Page of an evaluation, a Section for each kind of score.
 
     Args:
-        evaluation: The scores; releases `beside` are columns of the disparity card.
+        evaluation: The Evaluation; releases `beside` are columns of the disparity card.
         name: The release's name in the report.
-        certificate: That of the release, if there is one.
+        certificate: That of the release, a mapping, if there is one.
     """
     groups, everybody = everybody_and_groups(evaluation, name)
     sections = [

@@ -39,7 +39,10 @@ UNCLIPPED: dict[str, Any] = {"clip": WIDE, "mitigation": "none"}
 
 
 def unclipped(prepared: Prepared) -> Prepared | None:
-    """Return the prepared fit of a mechanism without mitigation, whose clip cuts nothing; None if it has no clip."""
+    """Return a Prepared fit like `prepared`, but of its mechanism without mitigation, whose clip cuts nothing.
+
+    None if the mechanism has no clip.
+    """
     plain = _unclipped(prepared.mechanism)
     if plain is None:
         return None

@@ -92,7 +92,10 @@ class LinkedCodes:
 
     @classmethod
     def read(cls, parents: Any, children: Any, columns: LinkedColumns) -> LinkedCodes:
-        """Encode two frames or Arrow tables; rows that a schema leaves out, and orphans, are left out here too."""
+        """Return LinkedCodes of two frames or Arrow tables, with LinkedColumns.
+
+        Rows that a schema leaves out, and orphans, are left out here too.
+        """
         above, below = (_arrow(each) for each in (parents, children))
         own, own_numbers, own_kept = _encoded(columns.parent, above)
         child, numbers, kept = _encoded(columns.child, below)
@@ -137,7 +140,7 @@ class LinkedCodes:
         )
 
     def met(self, condition: Condition) -> Array:
-        """Return a mask of child rows that meet a condition."""
+        """Return a mask of child rows that meet a condition, a mapping from columns to levels."""
         from stratsynth.schema.where import levels_of
 
         found = np.ones(len(self.home), dtype=bool)

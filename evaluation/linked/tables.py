@@ -61,7 +61,7 @@ class LinkedTable:
 
 
 def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterator[LinkedTable]:
-    """Yield the tables of some kinds."""
+    """Yield the LinkedTables of some kinds, names from `KINDS`, for these LinkedColumns."""
     above, below = (SIZE, *columns.parent.names), columns.child.names
     makers: dict[str, Callable[[], Iterator[LinkedTable]]] = {
         "H": lambda: (LinkedTable("H", f"{a} x {b}", _above(a, b)) for a, b in combinations(above, 2)),

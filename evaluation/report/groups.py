@@ -86,14 +86,14 @@ def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
 def group_errors(
     frame: pd.DataFrame, by: Sequence[str], releases: Mapping[str, str], chance: str | None, schema: Schema | None
 ) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return (list of the groups' errors, everybody's), from a frame with a row for each `table` and scope.
+    """Return (list of GroupErrors, one a group; everybody's), from a frame with a row for each `table` and scope.
 
     Args:
         frame: As `Evaluation.workload`.
         by: The groups' columns.
-        releases: For each table that is to be shown, its name in the report.
-        chance: The table that is the sampling-error baseline.
-        schema: For the meaning of levels.
+        releases: Mapping from each table that is to be shown to its name in the report.
+        chance: The table that is the sampling-error baseline; None for none.
+        schema: Schema, for the meaning of levels.
     """
     found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for record in frame.to_dict("records"):

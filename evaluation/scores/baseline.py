@@ -62,7 +62,7 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
         seed: Seed of the draws; equal seeds give equal baselines.
 
     Returns:
-        The baselines named "subsample", "resampled" and "independent", in this order.
+        A tuple of the Baselines named "subsample", "resampled" and "independent", in this order.
 
     Raises:
         UsageError: `rows` is below 0, or the table cannot be read.

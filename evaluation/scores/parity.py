@@ -133,7 +133,7 @@ def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> p
 
 
 def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
-    """Frame of a pair, a row a group, then everybody: absolute relative errors of variable `name`, from `terms`."""
+    """Frame of a Pair, a row a group, then everybody: absolute relative errors of variable `name`, by ParityTerms."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {
