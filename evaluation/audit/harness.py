@@ -210,9 +210,9 @@ def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: 
 
 
 def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
-    """Number of the one of `points` whose lower bound is the largest share of its claim.
+    """Index of the one of `points` whose lower bound is the largest share of its claim.
 
-    `found` has each point's errors.
+    `found` has the AuditErrors of each point.
     """
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 

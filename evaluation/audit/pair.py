@@ -41,9 +41,10 @@ ROUNDS = 3.6
 
 
 def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
-    """(World, recorded run, table): a first fit, in this budget, of the mechanism that `build` makes for a world.
+    """(World, recorded Run, frame of its rows): a first fit, in this budget, of the mechanism that `build` makes.
 
-    The world is `world`, or the first where anything is asked; Unsupported if there is none.
+    `build` is a function from a World to a Mechanism. The world is `world`, or the first where anything is asked;
+    Unsupported if there is none.
     """
     why, rng = "it asked nothing", np.random.default_rng()
     for candidate in [world] if world is not None else list(worlds()):

@@ -47,7 +47,7 @@ class Control:
         return "MISSED" if self.must else "no power"
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON: claim, bound, runs, power, state and seconds."""
+        """Mapping of plain values, for JSON: "name", "claim", "lower", "runs", "power", "state" and "seconds"."""
         return {
             "name": self.name,
             "claim": self.claim,

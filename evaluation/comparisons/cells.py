@@ -127,7 +127,10 @@ class CellRunner:
 
 @contextlib.contextmanager
 def _called(setting: str) -> Iterator[None]:
-    """Name the setting in errors of its fit: a MechanismError is raised again as `compare: SETTING: its text`."""
+    """Context that names the setting in errors of its fit.
+
+    A MechanismError is raised again as `compare: SETTING: its text`.
+    """
     try:
         yield
     except MechanismError as error:

@@ -155,9 +155,9 @@ def _chosen(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]]) -> list[set[tuple[str, str]]]:
-    """Sets of ordered pairs of kinds that differ beyond chance, in both orders: one set for each epsilon and group.
+    """List of sets of ordered pairs of kinds that differ beyond chance, in both orders: a set an epsilon and group.
 
-    `kinds` and `values`, arrays (kinds, repetitions) of scores, have one entry for each epsilon and group.
+    `kinds` has a list of kinds, `values` an array (kinds, repetitions) of scores, for each epsilon and group.
     """
     tests = [
         (at, pair, p_values(scores[pair[0]] - scores[pair[1]]), np.isfinite(scores[list(pair)]).all(axis=0).sum())

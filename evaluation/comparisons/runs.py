@@ -150,7 +150,10 @@ def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], d
 
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a dict of several seeds' rows: mean `value`, its range, largest `n`, and the worst `status`."""
+    """Return a dict of several seeds' rows: mean "value", range "low" and "high", largest "n", and the worst "status".
+
+    Of one row with a value, the range is its interval.
+    """
     values = [v for row in rows if math.isfinite(v := _number(row["value"]))]
     status = [str(row["status"]) for row in rows]
     worth = next((s for s in WORST_FIRST if s in status), OK)

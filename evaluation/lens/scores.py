@@ -245,9 +245,9 @@ def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
 
 
 def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:
-    """Draw `many` rows of a model by `seed`: two encoded tables, without structural rules and with.
+    """Draw `many` rows of a TableModel by `seed`: a pair of EncodedRows, without structural rules and with them.
 
-    One if it has none.
+    Both are the same object if the schema has no rules.
     """
     free = tables.drawn(model, many, seed, rules=False)
     return free, tables.drawn(model, many, seed) if model.schema.rules else free
@@ -316,7 +316,10 @@ def _facts(
     parts: Sequence[str],
     what: str,
 ) -> dict[str, Any]:
-    """Dict of facts of a lens on `recipe`: mechanism, epsilon, size of `real`, groups `by`, `repeats`, `parts`."""
+    """Dict of facts of a lens on a Recipe: mechanism, epsilon, size of `real`, columns `by`, `repeats`, `parts`.
+
+    `groups` are counted in it, and `what` is the measure's name; stamp and the schema's sha256 are there too.
+    """
     return {
         "stamp": STAMP,
         "mechanism": recipe.how().title,

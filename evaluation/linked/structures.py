@@ -114,7 +114,10 @@ def _structures(rows: LinkedCodes, of: Household) -> dict[str, tuple[str, Array,
 
 
 def _generations(rows: LinkedCodes, age: Array) -> Array:
-    """Return a mask of households with three ages, each a generation above the one before."""
+    """Return a mask over the households of LinkedCodes: three ages, each a generation above the one before.
+
+    `age` is an array of the child rows' ages.
+    """
     n = len(rows.size)
     youngest = np.full(n, np.inf)
     np.minimum.at(youngest, rows.home, age)

@@ -146,7 +146,10 @@ def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _cramer(pair: Pair, side: int, one: str, two: str) -> Found:
-    """Cramer's V of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
+    """Found, three arrays by a pair's group, then everybody: Cramer's V, standard error, number of rows.
+
+    The columns are `one` and `two`, in table number `side`.
+    """
     v, error, _ = cramers_v(pair.tabulated(side, one, two).astype(float))
     return v, error, pair.tabulated(side, one, two, weigh=False).sum(axis=(-2, -1))
 

@@ -92,7 +92,7 @@ class RowScore:
 
 
 def declared() -> tuple[RowScore, ...]:
-    """Tuple of all declared scores, in the order of their files' names; their modules are imported."""
+    """Tuple of all RowScores that are declared, in the order of their files' names; their modules are imported."""
     return _imported(tuple(scores.__path__))
 
 

@@ -111,7 +111,7 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
 
 
 def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> WorkloadError:
-    """Count all cliques in a pair's tables; return their total variations and errors by group and for everybody.
+    """Count all cliques in a Pair's tables; return WorkloadError: total variations and errors by group and everybody.
 
     Without `errors_of_means` the rows' influences on the means are not computed, which is half of the work, and
     `mean_errors` is 0: for callers that estimate the spread from several tables.

@@ -148,7 +148,10 @@ def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
 
 
 def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
-    """Frame of a pair, a row a group, then everybody: mean absolute relative error of the variables' terms `every`."""
+    """Frame of a Pair, a row a group, then everybody: mean absolute relative error of variables.
+
+    `every` has their ParityTerms.
+    """
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
     value = share(np.nansum(errors, axis=0), there)
@@ -184,9 +187,9 @@ def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Arr
 
 
 def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weighting) -> pd.DataFrame:
-    """Frame of one row of scope "parity" of a pair: Definition 10 by this weighting, for the variable called `name`.
+    """Frame of one row of scope "parity" of a Pair: Definition 10 by a Weighting, for the variable called `name`.
 
-    `every` are the variables' terms; of several, it is the mean.
+    `every` are the ParityTerms of the variables; of several, it is the mean.
     """
     import pandas as pd
 

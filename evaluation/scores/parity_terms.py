@@ -102,7 +102,10 @@ class _Side:
 
 
 def marginal_terms(pair: Pair, found: WorkloadError) -> ParityTerms:
-    """Terms of a pair's marginals `found`, which add up to 1: their mean L1 distance, in each group and for all."""
+    """ParityTerms of a Pair's marginals, which add up to 1: their mean L1 distance, in each group and for everybody.
+
+    `found` is their WorkloadError.
+    """
     error = 2 * found.mean()
     undefined = pair.counts[0] == 0
     nothing = np.full(error.shape, np.nan)
