@@ -54,7 +54,7 @@ class CellRunner:
 
     @cached_property
     def _real(self) -> EncodedRows:
-        """Real rows of the recipe, encoded, with weights; read once."""
+        """EncodedRows of the recipe, the real ones, with weights; read once."""
         recipe = self._grid.recipe
         return EncodedRows.read(recipe.data.rows, recipe.schema(), weigh=True)
 
@@ -66,7 +66,7 @@ class CellRunner:
 
     @cached_property
     def _holdout(self) -> EncodedRows | None:
-        """Hold-out's rows, encoded with weights, read once; None if the grid has none."""
+        """EncodedRows of the hold-out, with weights, read once; None if the grid has none."""
         path = self._grid.scoring.holdout
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 

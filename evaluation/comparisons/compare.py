@@ -189,7 +189,10 @@ class GridCost:
     """Epsilon of all cells composed, without the ledger's other fits."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping for JSON: "grid_epsilon", of the whole grid (null if infinite), and figures on the coming fits."""
+        """Mapping for JSON: "grid_epsilon", of the whole grid (null if infinite), and the figures of `Outlook.to_dict`.
+
+        These are on the coming fits, under their own names, such as "fits" and "asked_epsilon".
+        """
         return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
 
 

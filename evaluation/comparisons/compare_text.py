@@ -58,7 +58,7 @@ def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] |
 
 
 def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
-    """Return a terminal's page on a grid's `frame` of scores: settings by epsilon, differences, `folder`'s files."""
+    """Return a terminal's Page on a grid's `frame` of scores: settings by epsilon, differences, `folder`'s files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
     lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]

@@ -25,7 +25,8 @@ WITH_PRIOR = " with prior"
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
     """Mapping from label to one mapping of a mechanism's name and settings, from the list in a recipe.
 
-    RecipeError for an entry without a name, a mechanism that is not installed, a label that is bad or there twice.
+    An entry of the list is a name, or a mapping with "name". RecipeError for an entry without a name, a mechanism that
+    is not installed, a label that is bad or there twice.
     """
     found: dict[str, Competitor] = {}
     for one in mechanisms:
@@ -106,8 +107,8 @@ def stratifications(
 ) -> Sequence[tuple[str, ...]]:
     """Sequence of tuples of columns that a `competitor` is stratified by in a grid: those `wanted`.
 
-    One that makes strata has its own alone (an object) or `by`, the recipe's; a predictor only (): its groups are a
-    setting.
+    It is a Mechanism, or its settings in a recipe, a mapping. One that makes strata has its own alone (an object) or
+    `by`, the recipe's; a predictor only (): its groups are a setting.
     """
     if predicts(competitor):
         return ((),)
@@ -117,10 +118,11 @@ def stratifications(
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """Mechanism to fit for a `competitor`: stratified by the columns `by`, in `groups`, if there are weights.
+    """Mechanism to fit for a `competitor`: stratified by the columns `by`, in Groups, if there are Weights.
 
-    An object that makes strata itself keeps its own. RecipeError for one of a recipe that makes strata, without
-    weights; UsageError for mechanisms that release neither rows nor predictions.
+    A competitor is a Mechanism, or its settings in a recipe, a mapping; an object that makes strata itself keeps its
+    own. RecipeError for one of a recipe that makes strata, without weights; UsageError for mechanisms that release
+    neither rows nor predictions.
     """
     if isinstance(competitor, Mechanism):
         how, name = competitor, competitor.name
@@ -165,7 +167,7 @@ def check_predictors(competitors: Mapping[str, Competitor], target: str | None) 
 
 
 def described(competitor: Competitor) -> dict[str, Any]:
-    """Return one flat mapping of a competitor's name and settings: plain values of an object, a copy of a mapping."""
+    """Return one flat mapping of a competitor's name and settings: plain values of a Mechanism, a copy of a mapping."""
     if isinstance(competitor, Mechanism):
         said = describe(competitor)
         return {"name": said["name"], **said["settings"]}

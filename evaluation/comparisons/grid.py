@@ -102,7 +102,7 @@ class Grid:
 
     @classmethod
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
-        """Read the grid from a recipe's section [compare] and the caller's own mechanisms by label; no data are read.
+        """Read the Grid from a Recipe's section [compare] and the caller's `own` mechanisms by label; no data are read.
 
         Unsupported for data without a path; RecipeError for unknown keys and keys that contradict each other.
         """

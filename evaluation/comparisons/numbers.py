@@ -101,7 +101,7 @@ def encoded_number_scores(real: EncodedRows, made: EncodedRows, scoring: Scoring
 
 
 def numbers_sections(frame: pd.DataFrame, by: Sequence[str] = (), schema: Schema | None = None) -> list[Section]:
-    """Return a list of one section on numbers, from a comparison's tidy frame, with the groups of columns `by`.
+    """Return a list of one Section on numbers, from a comparison's tidy frame, with the groups of columns `by`.
 
     It is empty if the frame has no errors of numbers; groups' levels are labelled by the schema, if any.
     """

@@ -201,7 +201,9 @@ def words(found: pd.DataFrame) -> list[str]:
 def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]]:
     """List of dicts, one a road and epsilon of the tidy frame: everybody's score, worst group's, gaps between groups.
 
-    `pooled` are labels of mechanisms that pool strata; the list is empty if nothing is predicted.
+    The keys are "epsilon", "kind", "road", "everybody", "worst group", "equalized_odds_difference" and
+    "demographic_parity_difference". `pooled` are labels of mechanisms that pool strata; the list is empty if nothing is
+    predicted.
     """
     own = _own(frame, pooled)
     if own.empty:

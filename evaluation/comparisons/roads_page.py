@@ -36,7 +36,7 @@ ABOUT = (
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
 ) -> list[Section]:
-    """Return a list of the page's section on `found`, the frame by `roads`; an empty list if that is empty.
+    """Return a list of the page's Section on `found`, the frame by `roads`; an empty list if that is empty.
 
     A road is a way to a prediction; `frame` is the result of `compare`, `by` its schema's columns of groups, `pooled`
     the labels of mechanisms that pool strata.

@@ -87,10 +87,10 @@ class Runs:
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
-        """ScoreWithInterval: mean error over seeds, with its range (of one seed, its interval), of a pair `method`.
+        """ScoreWithInterval: mean error over seeds, with its range (of one seed, its interval); NaN if unknown.
 
-        It is of (mechanism, stratification), for this epsilon and the group whose levels are `key`, () for everybody.
-        If unknown, it is NaN.
+        It is that of `method`, a pair (mechanism, stratification), for this epsilon and the group whose levels are
+        `key`, () for everybody.
         """
         row = self.found.get((*method, epsilon), {}).get(key)
         return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])

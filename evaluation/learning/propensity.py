@@ -116,9 +116,10 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 
 
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
-    """Arrays by a pair's group, then everybody: mean of `values`, one a row of real, then synthetic; standard error.
+    """Two arrays by a Pair's group, then everybody: mean of `values`, and its standard error.
 
-    NaN if a group has no row in one of the tables.
+    `values` has one a real row, then one a synthetic row; all rows of a group count alike. The mean is NaN if a group
+    has no row in one of the tables.
     """
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]

@@ -36,7 +36,7 @@ MEASURES = {
 
 
 def lens_page(scores: LensScores) -> Page:
-    """Return the `scores` of a lens as a page of one section, with a picture of each group's loss by cause."""
+    """Return LensScores as a Page of one section, with a picture of each group's loss by cause."""
     facts = scores.facts
     note = "Parts add up to the whole; a negative part offsets others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)

@@ -337,7 +337,7 @@ def _facts(
 def interval(values: Floats) -> tuple[Floats, Floats]:
     """Two arrays: mean of `values` over fits, the first axis, and half its 95 % interval by Student's t.
 
-    NaN for one.
+    The half is NaN for one fit alone.
     """
     from scipy.special import stdtrit
 

@@ -147,8 +147,9 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
     """Arrays (errors, parts, bounds) of the marginal `clique`, by groups of `by`, then everybody; NaN if empty.
 
-    Errors are total variations of release and file; parts, a line for each step of the chain, are signed and add up to
-    them; bounds are half widths of 95 % intervals, by chance in the rows drawn of models.
+    Errors are total variations of release and file, the ends of the TableChain; parts, a line for each step of the
+    chain, are signed and add up to them; bounds are half widths of 95 % intervals, by chance in the rows drawn of
+    models.
     """
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)

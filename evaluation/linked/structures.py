@@ -85,8 +85,8 @@ def _share(there: Array, among: Array, weights: Array | None = None) -> float:
 def _structures(rows: LinkedCodes, of: Household) -> dict[str, tuple[str, Array, Array]]:
     """Mapping from a structure's name to (the households it is a share of, in words; two masks over all households).
 
-    The first mask tells which have the structure, the second which are households it is a share of. `rows` are both
-    tables' LinkedCodes, and `of` is the Household with the names of the columns.
+    The first mask tells which have the structure, the second which are households it is a share of. `rows` is one
+    release's LinkedCodes, and `of` is the Household with the names of the columns.
     """
     schema, n = rows.columns.parent, len(rows.size)
     age, first = rows.numbers[of.age], rows.first

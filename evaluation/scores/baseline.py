@@ -86,7 +86,7 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
 
 
 def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
-    """Draw encoded rows of `real`, by `seed`, without replacement: as many as err like m = `rows` released rows.
+    """Draw EncodedRows of `real`, by `seed`, without replacement: as many as err like m = `rows` released rows.
 
     Of n rows with effective number e (n without weights), n m / (e + m) are drawn; rows with weights keep them.
     """

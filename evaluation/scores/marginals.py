@@ -245,9 +245,10 @@ def coded(frame: Any, schema: Schema) -> Codes:
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance, 0 to 2, of `one` and `two`, each a mapping of the schema's level numbers.
+    """Mean over cliques of the L1 distance, 0 to 2, of the tables `one` and `two`.
 
-    Tables are normalised; an empty one has only zeros, and is at distance 1 from any other.
+    Each is a mapping from column to array of level numbers in the schema, one a row. Tables are normalised; an empty
+    one has only zeros, and is at distance 1 from any other.
     """
     names = sorted({name for clique in cliques for name in clique})
     tables = [EncodedRows(schema, {c: codes[c] for c in names}, {}, len(codes[names[0]])) for codes in (one, two)]

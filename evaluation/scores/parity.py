@@ -169,9 +169,9 @@ def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
 
 
 def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Array:
-    """Array by a pair's groups, then everybody: standard error of `scale`, such an array, x the sum of errors.
+    """Array by a Pair's groups, then everybody: standard error of `scale`, such an array, x the sum of errors.
 
-    Terms of the variables are `every`.
+    `every` has the variables' ParityTerms.
     """
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):

@@ -40,7 +40,7 @@ class RawNumbers:
     def read(
         cls, data: Any, schema: Schema, names: Sequence[str], by: Sequence[str] = (), *, weigh: bool = False
     ) -> RawNumbers:
-        """Read numbers of the columns `names`, and groups made by the columns `by`, of `data` in a schema, in one pass.
+        """Read RawNumbers: numbers of the columns `names`, and groups made by the columns `by`, of `data`, in one pass.
 
         With `weigh`, as for real rows, a row counts as its weight if the schema names their column. Of `EncodedRows`
         the numbers are those within the schema's bounds, as they were read so.
