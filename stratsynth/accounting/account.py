@@ -30,7 +30,7 @@ class FitAccount:
         opening: Allotment | None = None,
         rest: Callable[[], Standing] | None = None,
     ) -> None:
-        """Open the account for the budget's neighbours, with nothing spent; `rest` reserves what `opening` leaves."""
+        """Open the account: `caps` maps strata to amounts, function `rest` reserves what `opening` leaves."""
         self.budget = budget
         self.allot = replace(allot)  # a copy: the program holds the original
         self.caps = caps

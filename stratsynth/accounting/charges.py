@@ -153,7 +153,7 @@ class _Node:
             node.own[notion] += charge.at(declared, notion)
 
     def _below(self, stratum: Stratum) -> _Node:
-        """Return the stratum's node, in the first split by its columns that has it or is disjoint from it."""
+        """Return the stratum's node, in the first split by its columns that has it or is disjoint from it, or new."""
         columns, key = _keyed(stratum)
         splits = self.by.setdefault(columns, [])
         for split in splits:
@@ -192,7 +192,7 @@ class _Node:
 
 
 def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
-    """Return the exact cost of leaving one of these strata for another: the two largest add-remove costs, summed."""
+    """Return the exact cost of leaving one of `strata` (key -> node) for another: two largest add-remove costs' sum."""
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
 

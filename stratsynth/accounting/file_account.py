@@ -94,7 +94,7 @@ class FileAccount(FitAccount):
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
     def recall(self, moment: int, asked: str) -> State | None:
-        """Return a batch's (`moment`, key `asked`) journalled answers or None; LedgerError if damaged."""
+        """Return a batch's (`moment`, key `asked`) journalled answers, a `State`, or None; LedgerError if damaged."""
         if (moment, asked) not in self._paid:
             return None
         path, given = self._folder / answer_name(moment, asked), self._given.get((moment, asked))

@@ -23,9 +23,9 @@ from stratsynth.errors import UsageError
 
 
 def unfinished(path: Path) -> dict[str, frozenset[str]]:
-    """Return the fits of the ledger `path` that equal requests would resume; none without a file that can be opened.
+    """Return a mapping from identity to a set of hashes: the fits of ledger `path` that equal requests would resume.
 
-    By identity: the hashes of the certificate's sections with which they were begun, where their version kept them.
+    The hashes are of the certificate's sections at their beginning, as far as kept; {} without a ledger file.
     """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         return {}

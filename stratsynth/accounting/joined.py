@@ -21,7 +21,7 @@ CANDIDATES = "candidates"
 
 
 def listed(charges: Sequence[Charge]) -> Sequence[Charge]:
-    """Return the charges as a certificate lists them: unchanged up to MOST_SINGLE of them, else joined."""
+    """Return a sequence of `Charge` as a certificate lists them: unchanged up to MOST_SINGLE of them, else joined."""
     return charges if len(charges) <= MOST_SINGLE else joined(charges)
 
 

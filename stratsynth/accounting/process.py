@@ -163,9 +163,9 @@ class SharedLedger:
         Args:
             known: The data's name without a look at them, such as a path; None for data in memory.
             held: The object that holds the data; data in memory are known by it for as long as it lives.
-            fingerprint: The fingerprint of the data under a key; called when a fit reserves.
+            fingerprint: Function from a key to the data's fingerprint; called when a fit reserves.
             cap: The largest epsilon that may be spent on the data; None leaves the cap as it is.
-            contents: Reads the data and returns their marks under a key; called once for each fingerprint.
+            contents: Reads the data; returns a function from key to list of marks. Called once for each fingerprint.
             refuse: Called when a fit reserves; refuses a fit of data whose copy has a ledger.
 
         Raises:
@@ -217,7 +217,7 @@ class UnchargedLedger:
     """A ledger for data declared public: each fit keeps to its allotment, and nothing is added up."""
 
     def open(self, request: Request) -> FitAccount:
-        """Return an account in memory for the request's fit; nothing is reserved or added up."""
+        """Return a `MemoryAccount` for the request's fit; nothing is reserved or added up."""
         standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
         return MemoryAccount(request, standing)
 

@@ -59,7 +59,7 @@ class Reader:
         self._kept_cells = 0
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """Yield the exact answer to each (path, reads) `wanted`, in order; rows here count tables at a path's turn."""
+        """Yield an `Exact` per (path, reads) `wanted`, in order; rows here count tables at a path's turn."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -82,7 +82,7 @@ class Reader:
                 del tables[path]
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
-        """Yield the exact tables of each path, each counted once: path by path, or all in one pass of remote rows."""
+        """Yield a dict per path, clique -> exact table, each counted once: path by path, or all in one remote pass."""
         plans = ((path, *self._kept_of(path, wants)) for path, wants in by_path.items())
         for batch in ([plan] for plan in plans) if self._here else [list(plans)]:
             counted = self._rows.counts([(path, lacking) for path, _, _, lacking in batch])

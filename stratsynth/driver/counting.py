@@ -65,7 +65,7 @@ def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) 
 
 
 def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
-    """Return the tables of few rows: one `bincount` for all cliques with equally many columns, side by side.
+    """Return a list of the cliques' int tables of few rows, an axis a column: one `bincount` for all of a width.
 
     With few rows, time is in the number of calls.
     """

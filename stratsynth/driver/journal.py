@@ -38,7 +38,7 @@ def exact_key(asked: Sequence[Asked]) -> str:
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
-    """Return the answers to the questions `asked` as journal facts and arrays; None if one must not be kept."""
+    """Return the answers to the questions `asked` as a `State` for the journal; None if one must not be kept."""
     kept = [a.question.keep(answer) for a, answer in zip(asked, answers, strict=True)]
     if any(one is None for one in kept):
         return None

@@ -39,7 +39,7 @@ class State:
 
 
 def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) -> None:
-    """Write a state to the file `path`, whole or not at all; `mode` is the file's permissions before the umask.
+    """Write a `State` to the file `path`, whole or not at all; `mode` is the file's permissions before the umask.
 
     An array that has several names is written once. With `joined`, arrays of one type are written one after another as
     one, and their shapes as another: tens of thousands of small ones take twenty times as long one by one.
@@ -66,7 +66,7 @@ def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) 
 
 
 def read(path: Path, parse: Callable[[bytes], Any] = json.loads) -> State:
-    """Return the state in a file; anything but a sound file is a ReleaseError.
+    """Return the `State` in a file; anything but a sound file is a ReleaseError.
 
     Names of one array share it, and it is read-only.
 

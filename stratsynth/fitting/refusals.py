@@ -53,7 +53,7 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
 def prepared_for(
     mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
 ) -> Prepared:
-    """Return the mechanism prepared for a table and budget; UsageError for others, and a prior that is the table."""
+    """Return the mechanism `Prepared` for a table and budget; UsageError for others, and a prior that is the table."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.priors import Prior
 

@@ -178,7 +178,7 @@ class Fit:
     def reserve(
         self, observer: Observer = SILENT, folder: Path | None = None
     ) -> contextlib.AbstractContextManager[Reservation]:
-        """Yield the reservation of the allotment, new or of an equal fit; it is done when the block ends well.
+        """Yield the `Reservation` of the allotment, new or of an equal fit; it is done when the block ends well.
 
         Args:
             observer: Receiver of every step.
