@@ -110,7 +110,7 @@ def read_tables(
     model: Callable[[], Model],
     laws: Mapping[str, Inside] | None = None,
 ) -> Tables:
-    """Return the tables of a release by stratum: measurements with the strata that they belong to.
+    """Return the `Tables` of a release: its measurements, with the strata that they belong to.
 
     Args:
         schema: All columns of the release.
