@@ -273,7 +273,7 @@ def _listed(text: str | None) -> list[str] | None:
 
 
 def _tables(given: list[str] | None) -> dict[str, str]:
-    """Return files by column from texts COLUMN=FILE, `given`; {} for None, UsageError for another form."""
+    """Return a mapping, column -> file, from texts COLUMN=FILE, `given`; {} for None, UsageError for another form."""
     found = {}
     for text in given or ():
         name, sign, path = text.partition("=")

@@ -152,7 +152,7 @@ def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[s
 
 
 def read_queries(file: Path) -> list[Query]:
-    """Return the queries of a JSON file; UsageError if it is unreadable, no list of mappings, or has unknown keys."""
+    """Return a list of `Query` of a JSON file; UsageError if unreadable, no list of mappings, or with unknown keys."""
     from stratsynth.answers import Query
 
     try:

@@ -114,7 +114,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 
 
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: return numbers of rows and values of `data` (its `table`, `query`) unfit to a schema, JSON values."""
+    """INTERNAL: return a dict of numbers of rows and values of `data` (its `table`, `query`) unfit to a schema."""
     from stratsynth.data.draft import check
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
@@ -123,7 +123,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """Return the Page, stamped INTERNAL, of `found`, `check_schema`'s numbers of rows and values that do not fit."""
+    """Return the Page, stamped INTERNAL, of the mapping `found` of `check_schema`: rows and values that do not fit."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])
@@ -178,7 +178,7 @@ def _rules(rules: Sequence[Mapping[str, Any]], rows: int) -> list[str]:
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
-    """Return sentences on lines of a CSV file that are no records, from their numbers; [] without any."""
+    """Return a list of sentences on lines of a CSV file that are no records, from a mapping of numbers; [] if none."""
     said = []
     if lines.get("quotes"):
         said.append(
@@ -194,7 +194,7 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
 
 
 def _weighed(weight: Mapping[str, float] | None) -> list[str]:
-    """Return the sentence on row weights, from their sums and numbers; [] for None."""
+    """Return a list of one sentence on row weights, from the mapping of their sums and numbers; [] for None."""
     if weight is None:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
@@ -206,7 +206,7 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
 
 
 def _units(unit: Mapping[str, int] | None) -> list[str]:
-    """Return the sentence on units of several rows, from their numbers; [] for None."""
+    """Return a list of one sentence on units of several rows, from the mapping of their numbers; [] for None."""
     if unit is None:
         return []
     beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"
