@@ -41,7 +41,7 @@ class Backend(Protocol):
         """Return a backend of the same data that encodes rows by another schema; nothing is read."""
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Return the rows, which the driver asks for after its first charge; sums need `numbers` to be True."""
+        """Return the `Rows`, which the driver asks for after its first charge; sums need `numbers` to be True."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class FolderSource(Source):
     """Names of the files whose fingerprints were taken."""
 
     def parts(self) -> Mapping[str, ParquetSource]:
-        """Return the files there are at present, by path below the folder, in the order of their names.
+        """Return a mapping from path below the folder to `ParquetSource` of each file at present, in order of names.
 
         Raises:
             UsageError: No files, files of other kinds, or links to folders, which are not followed.
@@ -56,7 +56,7 @@ class FolderSource(Source):
         return found
 
     def columns(self) -> tuple[str, ...]:
-        """Return names of columns common to all files, then of partition columns common to all files."""
+        """Return a tuple of names: columns common to all files, then partition columns common to all files."""
         parts = self.parts()
         keys = [tuple(_partitions(name)) for name in parts]
         return (*_common([part.columns() for part in parts.values()]), *_common(keys))
@@ -136,7 +136,7 @@ def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Ta
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:
-    """Return the names common to all lists of `names`, in the first one's order; a name twice in any is twice there."""
+    """Return a list of the names common to all lists of `names`, as in the first; a name twice in any is so there."""
     return [
         name
         for name in dict.fromkeys(names[0])

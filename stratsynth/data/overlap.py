@@ -137,7 +137,7 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
 def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[Iterable[Any], str]]) -> None:
     """Refuse, with a WeightsError, inputs whose rows, in the levels of a schema, are those of `private`, a backend.
 
-    `given` are pairs (inputs, sentence of the refusal).
+    `given` are pairs (iterable of inputs, each a `Source` or a table of figures; sentence of the refusal).
     """
     mine = getattr(private, "source", None)
     if not isinstance(mine, Source):

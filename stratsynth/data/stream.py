@@ -31,7 +31,7 @@ class Stream:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Stream:
-        """Return the backend on `source` for a schema; Unsupported, before any charge, where `refusal` has a reason."""
+        """Return a `Stream` on `source` for a schema; Unsupported, before any charge, where `refusal` has a reason."""
         refusal = cls.refusal(source, schema)
         if refusal is not None:
             raise Unsupported(refusal)
