@@ -127,7 +127,7 @@ class FitAccount:
             raise BudgetRefused("budget refused before reading: a fit has one first question, at the price reserved.")
 
     def _refusal(self, would: Sequence[Fraction]) -> BudgetRefused:
-        """Return, unraised, the refusal for the first cap that `would` passes: asked, remaining, and short of."""
+        """Return, unraised, the BudgetRefused for the first cap that `would` passes: asked, remaining, and short of."""
         for where, spent, after, cap in zip((None, *self.caps), self._spent(), would, self._most, strict=True):
             if after > cap:
                 asked, left = float(after - spent), float(cap - spent)

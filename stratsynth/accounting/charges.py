@@ -94,7 +94,7 @@ class Charge:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
-        """Return the charge in `currency` of a `to_dict` record; ValueError if a joined one's numbers disagree."""
+        """Return the `Charge` in `currency` of a `to_dict` record; ValueError if a joined one's numbers disagree."""
         named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
         times, amount = record.get("times", 1), record[currency.unit]
         if "times" in record or "each" in record:
@@ -117,7 +117,7 @@ _Key = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=2**15)  # every stratum is charged at every moment
 def _keyed(stratum: Stratum) -> tuple[tuple[str, ...], _Key]:
-    """Return a stratum's column names, sorted, and its (column, tuple of levels) pairs, sorted."""
+    """Return (tuple of a stratum's column names, sorted; tuple of its (column, tuple of levels) pairs, sorted)."""
     return tuple(sorted(stratum.columns)), tuple(sorted(stratum.items))
 
 

@@ -97,5 +97,5 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def _named(whose: Shared) -> dict[str, Any]:
-    """Return a dict of an account's name and number of versions; empty for an account without a name."""
+    """Return a dict: `account`, the name of the account `whose`, and its number of `versions`; {} without a name."""
     return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

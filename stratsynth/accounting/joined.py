@@ -26,7 +26,7 @@ def listed(charges: Sequence[Charge]) -> Sequence[Charge]:
 
 
 def joined(charges: Iterable[Charge]) -> list[Charge]:
-    """Return a list with one charge for all that differ in nothing but their candidates, in the order of first ones."""
+    """Return a list of `Charge`, one for all that differ in nothing but their candidates, in order of first ones."""
     groups: dict[tuple[Any, ...], tuple[Charge, list[Any]]] = {}
     for charge in charges:
         _, several = groups.setdefault(_key(charge), (charge, []))

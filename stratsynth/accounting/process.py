@@ -59,11 +59,11 @@ class ProcessLedger:
 
     @property
     def joined(self) -> ProcessLedger:
-        """The ledger that has this one's reservations: itself, or the one that it became a part of."""
+        """`ProcessLedger` that has this one's reservations: itself, or the one that it became a part of."""
         return self if self._joined is None else self._joined.joined
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve the request's allotment and return the fit's account; else BudgetRefused or UsageError."""
+        """Reserve the request's allotment and return the `FitAccount`; else BudgetRefused or UsageError."""
         with _LOCK:
             return self._stopped.pop(request.identity, None) or self._reserve(request)
 
@@ -118,7 +118,7 @@ class MemoryAccount(FitAccount):
         rest: Callable[[], Standing] | None = None,
         ledger: ProcessLedger | None = None,
     ) -> None:
-        """Open the account of a request; `ledger` has it again for an equal one if it closes before its rest."""
+        """Open the account of a request; function `rest` reserves its rest; `ledger` has it again if closed before."""
         seed = fresh_seed(request)
         super().__init__(request.budget, request.allot, standing, seed, request.caps, request.opening, rest)
         self._identity, self._ledger = request.identity, ledger
@@ -197,7 +197,7 @@ class SharedLedger:
         return self._account.reserved
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve the request on the one ledger of these data and of equal ones, and return the fit's account."""
+        """Reserve the request on the one ledger of these data and of equal ones, and return the `FitAccount`."""
         with _LOCK:
             if not _KEY:
                 _KEY.append(SystemEntropy().read(32))

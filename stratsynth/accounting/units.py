@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def protecting(budget: Budget, schema: Schema) -> Budget:
-    """Return the budget with the schema's unit, rows a unit, public columns; Unsupported: pairs without a promise."""
+    """Return the `Budget` with the schema's unit, rows a unit, public columns; Unsupported: pairs without a promise."""
     unit, rows = (schema.unit, 1) if isinstance(schema.unit, str) else (schema.unit.column, schema.unit.max_rows)
     if budget.neighbours == Neighbours.ATTRIBUTE:
         _check_attribute(schema)

@@ -110,8 +110,8 @@ def correlations(
     Args:
         between: Covariances of their noise.
         together: Covariances of their sampling errors.
-        noise: Variances of the noise of each.
-        sampling: Variances of the sampling error of each.
+        noise: Pair of arrays, the variances of the noise of each.
+        sampling: Pair of arrays, the variances of the sampling error of each.
     """
 
     def correlation(covariance: Floats, one: Floats, other: Floats) -> Floats:

@@ -61,7 +61,7 @@ class Functions:
     """Functions that are added to these, one to each; None for none."""
 
     def times(self, name: str, factor: Floats) -> Functions:
-        """Return these functions multiplied by `factor`, an array (functions or 1, levels), of the column `name`."""
+        """Return `Functions`: these multiplied by `factor`, an array (functions or 1, levels), of the column `name`."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
         return replace(self, factors={**self.factors, name: factor})
@@ -341,7 +341,7 @@ class Squares:
 
     @cached_property
     def _across(self) -> dict[tuple[int, ...], list[Noisy]]:
-        """Mapping from the numbers of several strata to the tables that count them together."""
+        """Mapping from the numbers of several strata to a list of `Noisy`, the tables that count them together."""
         found: dict[tuple[int, ...], list[Noisy]] = {}
         for each in self.tables.across:
             found.setdefault(each.leaves, []).append(each.table)
@@ -367,7 +367,7 @@ class Squares:
 
     @cached_property
     def _by_shape(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
-        """List of (columns, numbers of their strata, tables), one for tables of equal columns and shape."""
+        """List of (columns, array of strata's numbers, `Noisy` tables), one for tables of equal columns and shape."""
         groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
         for number, leaf in enumerate(self.tables.leaves):
             for table in leaf.tables:

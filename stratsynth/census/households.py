@@ -72,7 +72,7 @@ def frames(seed: int, start: int, rows: int) -> tuple[pd.DataFrame, pd.DataFrame
 
 
 def chunks(seed: int, start: int, rows: int) -> Iterator[tuple[int, dict[str, Codes], dict[str, Codes]]]:
-    """Yield (number of the first household, codes of households, codes of persons) by column, for a chunk each.
+    """Yield (number of the first household, codes of households, codes of persons), by column, for chunks of `rows`.
 
     Numeric columns hold numbers; SERIALNO of both counts the households of the chunk, from 0 on.
     """
@@ -217,7 +217,7 @@ def _drawn(name: str, codes: Mapping[str, Codes], own: Keys, of: str = "") -> Co
 
 
 def _type(members: list[_Member], sex: Codes, size: Codes) -> Codes:
-    """Return codes of HHT, from 0 on: couples, other families by the householder's sex, then nobody's."""
+    """Return codes of HHT, from 0 on: couples, families by the householder's `sex`, others by it and `size`."""
     family = np.any([member.there for member in members[2 : 2 + CHILDREN + 2]], axis=0)
     married = members[1].there & (members[1].married == MARRIED)
     kin = np.where(sex == 0, 1, 2)

@@ -109,7 +109,7 @@ def _tables(files: Sequence[str], before: Mapping[str, tuple[str, ...]]) -> Mapp
 
 
 def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> ConditionalTable:
-    """Return the conditional table of a variable with the levels `own`: the product of the factors in `keys`.
+    """Return the `ConditionalTable` of a variable with the levels `own`: the product of the factors in `keys`.
 
     These are its TOML section. The table has the coarsest groups of the other columns' codes that all factors need;
     `levels` are the other columns' levels.

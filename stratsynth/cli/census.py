@@ -257,7 +257,7 @@ def census_tasks() -> None:
 
 
 def _linked(out: Path, columns: list[str] | None, households: list[str] | None, year: int, state: str | None) -> None:
-    """Write the schema of households and their persons, with the usual columns where none are named."""
+    """Write the schema of households and their persons to file `out`, with the usual columns where none are named."""
     from stratsynth.census.acs.linked import HOUSEHOLD, PERSON, make_linked
     from stratsynth.files.atomic import write_text
 

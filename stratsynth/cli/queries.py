@@ -171,7 +171,7 @@ def read_queries(file: Path) -> list[Query]:
 
 
 def _rows(found: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return one dict for each result, from `found`, lists by column; unknown numbers become None."""
+    """Return a list of one dict a result, from `found`, lists by column; unknown numbers become None."""
     plain = {name: [None if _unknown(value) else value for value in values] for name, values in found.items()}
     return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
 

@@ -79,7 +79,7 @@ def schema_check(
 
 
 def echo_linked(parent: Path, child: Path, schema: Path, *, as_json: bool) -> None:
-    """INTERNAL: print how two linked files fit their schema; exit code 1 if more than 1 % of the rows would be lost."""
+    """INTERNAL: print how linked files `parent`, `child` fit their schema; exit code 1 if over 1 % would be lost."""
     from stratsynth.data.linked_check import check_linked
     from stratsynth.data.sources import open_source
     from stratsynth.schema.linked import LinkedSchema
@@ -164,14 +164,14 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _values(column: Mapping[str, Any]) -> str:
-    """Return text: a column's unknown values with their numbers of rows; a dash without any."""
+    """Return text on a column's dict in a check: unknown values with their numbers of rows; a dash without any."""
     named = [f"{value!r} in {count:,}" for value, count in column["unknown"].items()]
     more = column["outside"] - sum(column["unknown"].values())
     return ", ".join(named) + (f" and others in {more:,}" if more > 0 and named else "") or "–"
 
 
 def _rules(rules: Sequence[Mapping[str, Any]], rows: int) -> list[str]:
-    """Return lines on structural rules that rows break, with the remedy; [] without rules."""
+    """Return a list of lines on `rules`, dicts of a rule and the rows that break it, with remedy; [] without rules."""
     from stratsynth.data.lost import broken_lines
 
     return broken_lines([(rule["rule"], rule["rows"]) for rule in rules], rows) if rules else []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, CertificateRecord]:
-    """Refuse all that can be refused, then fit and write the release; return (its folder, certificate record).
+    """Refuse all that can be refused, then fit and write the release; return (its folder, `CertificateRecord`).
 
     Args:
         path: The recipe.
@@ -173,7 +173,7 @@ def sample_release(
 
 
 def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> int:
-    """Write `rows` parents of a release and their child rows as two Parquet files to the new `out`; return `rows`."""
+    """Write `rows` parents, drawn by `seed`, and child rows as two Parquet files to the new `out`; return `rows`."""
     from stratsynth.data.writing import write_table
     from stratsynth.files.atomic import new_folder
     from stratsynth.release.folder import check_new

@@ -342,7 +342,7 @@ def _check_unit(unit: Unit, data: pa.ChunkedArray) -> UnitCheck:
 
 
 def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
-    """Return a WeightCheck of a `table`'s row weights; None if the schema has no column of weights."""
+    """Return a WeightCheck of a `table`'s row weights by a schema's RowWeight; None if that names no column."""
     found = encoding.row_weights(weight, table)
     if weight.column is None or found is None:
         return None

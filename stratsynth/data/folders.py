@@ -50,7 +50,7 @@ class FolderSource(Source):
         return {name: self._known.setdefault(name, ParquetSource(self.path / name)) for name in names}
 
     def note(self) -> Mapping[str, ParquetSource]:
-        """Return {name: source} of the files of `parts`, and note their names: later reads of others are refused."""
+        """Return {name: `ParquetSource`} of the files, and note their names: later reads of others are refused."""
         found = self.parts()
         self._noted[:] = [tuple(found)]
         return found
@@ -88,7 +88,7 @@ class FolderSource(Source):
         return sum(part.parts_to_read() for part in self.parts().values())
 
     def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
-        """Yield (path, source, columns to read) for each file; columns that its path gives are left out."""
+        """Yield (path, `ParquetSource`, columns to read) for each file; columns that its path gives are left out."""
         for name, part in self.parts().items():
             keys = _partitions(name)
             own = [column for column in columns if column not in keys]

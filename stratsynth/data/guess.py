@@ -170,7 +170,7 @@ def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool,
 
 
 def _refuse_many(texts: Mapping[str, int]) -> None:
-    """Raise SchemaError for more than MANY different `texts`."""
+    """Raise SchemaError for more than MANY different `texts` (text -> rows)."""
     if len(texts) > MANY:
         raise SchemaError(f"it has more than {MANY} different texts; leave it out, or group its values first")
 

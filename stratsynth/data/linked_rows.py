@@ -65,7 +65,7 @@ def shared(owner: Array, weights: Array, most: int) -> Array:
 
 
 def read_linked(counted: CountedTables, parents: Source, children: Source) -> LinkedRows:
-    """Read sources `parents`, `children`; return `LinkedRows`; LedgerError, or StratsynthError of fixed words."""
+    """Read `parents`, `children` by `counted`; return `LinkedRows`; LedgerError, or StratsynthError of fixed words."""
     linked = counted.linked
     try:
         above = parents.read((*linked.parent.names, linked.key))

@@ -106,7 +106,7 @@ def cells_at_once(session: Any) -> int:
 
 
 def before(error: Exception) -> StratsynthError:
-    """Return (not raise) the error for a job that failed before anything was charged, by what `error` says."""
+    """Return (not raise) the StratsynthError of a job that failed before anything was charged, by what `error` says."""
     said = str(error)
     if OTHER_VERSION in said or "No module named 'stratsynth" in said or "No module named 'pyarrow'" in said:
         return UsageError(
@@ -122,7 +122,7 @@ def before(error: Exception) -> StratsynthError:
 
 
 def after() -> StratsynthError:
-    """Return (not raise) the error for a job that failed after a charge: one text, as it may depend on a row."""
+    """Return (not raise) the StratsynthError of a job that failed after a charge: one text, as it may tell of a row."""
     return StratsynthError(
         "the rows could not be counted in Spark; the charge stands. Spark's own log says more. With a ledger, the same "
         "fit of the same data is not charged again."

@@ -63,5 +63,5 @@ class Stream:
         return fingerprint(self.source, key)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read all rows, encode them into the scratch file, and return them; sums need `numbers` to be True."""
+        """Read all rows, encode them into the scratch file, and return the `Rows`; sums need `numbers` to be True."""
         return load_rows(self.schema, self.source, Scratch(), numbers=numbers)

@@ -49,7 +49,7 @@ class PrivateTable:
         return None if self.source is None else self.source.record
 
     def counted_by(self, schema: Schema) -> PrivateTable:
-        """Return the table with its rows encoded by another schema of its columns; itself for its own."""
+        """Return the `PrivateTable` with its rows encoded by another schema of its columns; itself for its own."""
         if schema is self.schema:
             return self
         return replace(self, schema=schema, backend=self.backend.counted_by(schema))

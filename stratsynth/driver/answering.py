@@ -90,7 +90,7 @@ class Reader:
                 yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Return, of the tables in `wants` at a path, (the set to keep, the kept ones, a list of those to count).
+        """Return, of the tables in `wants` at a path, (the set to keep, a dict of kept ones, a list of those to count).
 
         A table that is compared once may be measured later. With rows in this process it is counted again, otherwise
         kept, since it would take another pass.

@@ -118,7 +118,7 @@ def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Seque
 
 
 def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) -> Iterator[CodedRows]:
-    """Yield the rows of `parts` in order, at most `step` or STEP at a time, and note them as read to `space`."""
+    """Yield `CodedRows`, those of `parts` in order, at most `step` or STEP at a time, noted as read to `space`."""
     step = step or STEP
     for rows in parts:
         weights = () if rows.weights is None else (rows.weights,)

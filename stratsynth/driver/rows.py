@@ -113,7 +113,7 @@ class StoredRows:
         )
 
     def _at(self, path: StratumPath) -> StoredRows:
-        """Return the rows in a path's strata, sorted out when first asked for; all rows for the empty path."""
+        """Return `StoredRows`, those in a path's strata, sorted out when first asked for; all for the empty path."""
         if not path:
             return self
         first, rest = path[0], path[1:]

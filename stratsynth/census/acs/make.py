@@ -236,7 +236,7 @@ def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
 
 
 def _states(place: str | None) -> Categorical:
-    """Return a categorical column whose levels are all states' codes, or the code `place` alone."""
+    """Return a `Categorical` column whose levels are all states' codes, or the code `place` alone."""
     found = {code: name for code, name in states().values() if place in (None, code)}
     return Categorical(levels=tuple(found), labels=found)
 
