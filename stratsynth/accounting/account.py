@@ -139,7 +139,7 @@ class FitAccount:
         raise AssertionError("nothing passes its cap")
 
     def _spent(self) -> list[Fraction]:
-        """Return spent amounts: on the worst-case record, then on the worst in each stratum with a cap, in order."""
+        """Return a list of spent amounts: on the worst-case record, then on the worst in each stratum with a cap."""
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:

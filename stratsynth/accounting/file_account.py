@@ -43,7 +43,7 @@ class FileAccount(FitAccount):
     ) -> None:
         """Open the account of a reservation, counting the charges and given answers of an interrupted run.
 
-        After the first charge `charged` is called, which may read rows; `rest` reserves the rest; `lock` is a number.
+        After the first charge `charged` is called, which may read rows; `rest` reserves the rest; `lock`: descriptor.
         """
         super().__init__(
             request.budget, request.allot, standing, reservation["seed"], request.caps, request.opening, rest

@@ -153,7 +153,7 @@ class FileLedger:
         """Begin a new ledger by `append`, or check this one for the request: LedgerError, UsageError if unfit.
 
         Returns:
-            The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
+            (fingerprint of the data, the certificate's note about the registry beside them, or an empty text).
         """
         note, new, budget = "", not self._chain.lines, request.budget
         if new and journal_of(self.path).exists():

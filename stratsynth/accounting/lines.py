@@ -107,7 +107,7 @@ def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def reservations(lines: Sequence[Mapping[str, Any]], until: int | None = None) -> list[Mapping[str, Any]]:
-    """Return the `reserve` lines, each with the allotment of its fit's `rest` line, if in the first `until` lines."""
+    """Return a list of `reserve` lines, each with the allotment of its fit's `rest` line, if in the first `until`."""
     rests = {line["run"]: line["allot"] for line in lines[:until] if line["kind"] == "rest"}
     made = [line for line in lines if line["kind"] == "reserve"]
     return [{**line, "allot": rests[line["run"]]} if line["run"] in rests else line for line in made]

@@ -127,7 +127,7 @@ class Interaction:
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return (pooled part, a number a function; rest (functions, strata), 0 where unmeasured) of `weights`."""
+        """Return (array by function: pooled part; array (functions, strata): rest, 0 where unmeasured) of `weights`."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
@@ -221,7 +221,7 @@ class Squares:
         return result
 
     def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
-        """Return (strata's measured totals, their variances, infinite: none; everybody's (total, variance) or None)."""
+        """Return (array of strata's totals; their variances, infinite: none; everybody's (total, variance) or None)."""
         return self._totals
 
     @cached_property
@@ -329,7 +329,7 @@ class Squares:
         return self._found[columns]
 
     def _sums(self, columns: Columns) -> list[tuple[Floats, Floats, float]]:
-        """Return (copy of the interaction of `columns`, mask of its strata, variance) for each measured sum of some."""
+        """Return a list of (copy of the interaction of `columns`, mask of strata, variance), one a measured sum."""
         found = []
         for leaves, tables in self._across.items():
             copy = _average(tables, columns)

@@ -32,7 +32,7 @@ class Backend(Protocol):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Kinds of reads that its rows support, a subset of `tables`, `sums`, `columns` and `frame`."""
+        """Set of kinds of reads that its rows support, of `tables`, `sums`, `columns` and `frame`."""
 
     def fingerprint(self, key: bytes) -> str:
         """Return the data's hash, a text, under the secret bytes `key`: equal for equal content alone."""

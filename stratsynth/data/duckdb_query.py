@@ -241,7 +241,7 @@ def refuse_macros(connection: Any) -> None:
 
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
-    """Return a parse tree: the parsed `condition` cast to a truth value by a connection; it may fail on a row."""
+    """Return a dict, the parsed `condition` cast to a truth value by a connection; it may fail on a row."""
     cast = _parsed(connection, "SELECT CAST(x AS BOOLEAN)")["select_list"][0]
     return {**cast, "child": condition}
 

@@ -46,7 +46,7 @@ class LinkedRows:
             self._slots[slot] = StoredRows([CodedRows(schema, codes, {}, len(weights), weights)])
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """Return, per (path, cliques) `asked`, each clique's exact table, by weight; StratsynthError for a path."""
+        """Return a list per (path, cliques) `asked`: each clique's exact table, by weight; StratsynthError: a path."""
         if any(path or len(set(map(slot_of, clique))) != 1 for path, cliques in asked for clique in cliques):
             raise StratsynthError("linked tables: a question counts columns of one counted table, of all its rows.")
         return [[self._slots[slot_of(c[0])].counts([((), [c])])[0][0] for c in cliques] for _, cliques in asked]

@@ -115,7 +115,7 @@ class Spark:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read: the schema's, and those of its unit and weights."""
+        """Tuple of the names of the columns that are read: the schema's, and those of its unit and weights."""
         return (*self.schema.names, *self.schema.beside)
 
     def pieces(self) -> tuple[Piece, ...]:

@@ -74,10 +74,10 @@ def refuse_connect(held: Any) -> Any:
 
 
 def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Run a task on every partition of a DataFrame, `frame`; return (hash sums, `cells` sums), in exact integers.
+    """Run the function `task` on all partitions of a DataFrame, `frame`; return (hash sums, `cells` sums), exact.
 
     Returns:
-        The number of rows with the sums of their hashes modulo 2^64; and `cells` sums of cells.
+        (tuple: the number of rows and the sums of their hashes modulo 2^64; array of `cells` sums of cells).
     """
     sums, total, session = dict[int, int](), np.zeros(cells, np.int64), frame.sparkSession
     with quiet(), phase("counting in Spark", lambda: tasks(session)) as done, watched(session, done):

@@ -36,7 +36,7 @@ class Answerer:
         """Exact results that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return one noisy answer per question `asked`, in order, read from the rows at each question's path."""
+        """Return a list of noisy answers, one a question `asked`, in order, from the rows at each question's path."""
         wanted = []
         for a in asked:
             memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough

@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return each clique's exact int table over rows of `parts`, by weight, in `space`: an array, an axis a column."""
+    """Return a list, each clique's exact int table over rows of `parts`, by weight, in `space`: an axis a column."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):

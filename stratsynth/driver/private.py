@@ -103,7 +103,7 @@ class PrivateAnswers(AnswerSource):
             self._admits(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return the answers to a batch `asked`: charge, recall or read and add noise, journal, in this order."""
+        """Return a list of answers to a batch `asked`: charge, recall or read and add noise, journal, in this order."""
         # The numbers are those of docs/privacy.md, section 10.
         moment, self._batch = self._batch, self._batch + 1
         budget = self._account.budget

@@ -42,7 +42,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
 
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
-    """Return, per block of the query, the exact int sum of chosen rows' vectors; MechanismError: unknown query."""
+    """Return a list, per block of the query: the exact int sum of chosen rows' vectors; or MechanismError."""
     if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]

@@ -37,7 +37,7 @@ class Reservation:
     """Schema by which rows are read."""
 
     def ask_first(self, terms: Terms) -> NoisyTable:
-        """Return the `NoisyTable` of usable records and each column's values outside the schema, priced by `terms`."""
+        """Return the `NoisyTable`: numbers of usable records and of each column's outside values, priced by `terms`."""
         from stratsynth.driver.lockstep import run
         from stratsynth.questions import usable
 

@@ -39,7 +39,7 @@ class Variable:
 
 
 def read(path: str | PathLike[str], year: int | None = None) -> Mapping[str, Variable]:
-    """Return a mapping from column to its `Variable` in a data dictionary file; persons' before housing's.
+    """Return a mapping from column to its `Variable` in a data dictionary file; of two of one name the persons'.
 
     Lines are `NAME,column,C or N,digits,description` and `VAL,column,C or N,digits,first,last,meaning`; b is blank.
 
