@@ -184,7 +184,7 @@ class _Part:
     def _count(self, cells: Sequence[str], *, everything: bool = False) -> Floats:
         """Return a flat array: noisy counts by cell of the columns `cells` in strata with tables; NaN if unknown.
 
-        Under the query's condition, of which `everything` drops what is on columns that define no strata.
+        Under the query's condition, of which `everything=True` drops what is on columns that define no strata.
         """
         by = self.squares.tables.by
         where = {name: some for name, some in self.query.where.items() if name in by or not everything}
