@@ -159,7 +159,7 @@ class Product(TableModel):
         ]
 
     def state(self) -> State:
-        """Return the model for a file: an array of probabilities for each column, no facts."""
+        """Return the model for a file, a `State`: an array of probabilities for each column, no facts."""
         return State({}, dict(self.probabilities))
 
     @classmethod

@@ -249,7 +249,10 @@ class _Node:
     def cells(
         self, group: _Group, drawn: Mapping[str, Ints], n: int, rng: Generator, *, log: bool
     ) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the drawn cell of the new columns for each row, and a mask of rows without a possible one."""
+        """Return two arrays, one entry a row: the drawn cell of the new columns, and True where none is possible.
+
+        `group` has the rows' factors, as logs if `log`; `drawn` is earlier column -> level number of each of `n` rows.
+        """
         at = np.zeros(n, dtype=np.intp)
         for column, size in zip(self.shared, self.shared_shape, strict=True):
             at = at * size + drawn[column]

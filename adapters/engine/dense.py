@@ -51,10 +51,11 @@ class Dense(Forest):
         """Projections of the parents' tables, by clique, to the separator; None for the root."""
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return every cell's probability and the tree's log partition sum, from all cells' log potentials.
+        """Return two flat arrays: every cell's probability, and the tree's log partition sum as the only entry.
 
-        On the way to the root each table becomes P(cell | separator), and the sum divided out is kept; on the way back
-        each table is multiplied by that sum and the parent's probability of the separator.
+        `potentials` are all cells' logs, a flat array. On the way to the root each table becomes P(cell | separator),
+        and the sum divided out is kept; on the way back each table is multiplied by that sum and the parent's
+        probability of the separator.
         """
         cells = potentials.copy()
         tables, parents = self.views(cells), self._tree.parents

@@ -110,7 +110,10 @@ class Objectives:
         return cells / max(1, self._forest.cells)
 
     def misfit(self, terms: Floats) -> Floats:
-        """Return, by model, half the sum of squared differences at `terms`, each divided by its table's sigma."""
+        """Return an array, one a model: half the sum of squared (fitted - noisy count) / sigma over its table cells.
+
+        `terms` is the flat array of all tables' terms, at which models are fitted.
+        """
         off = self._fitted(terms)[0] - self._noisy
         return self._sum(0.5 * self._weight * off * off)
 

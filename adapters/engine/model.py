@@ -170,7 +170,10 @@ class Graphical(TableModel):
         return Graphical.of(schema, condition(solution, levels))
 
     def state(self) -> State:
-        """Return the model for a file: facts (the tree, total, objective, steps) and arrays (potentials)."""
+        """Return the model for a file, a `State`: facts (tree, total, objective, steps), arrays (log potentials).
+
+        The arrays' names are the cliques' numbers, from "0".
+        """
         tree = self.tree
         facts = {
             "cliques": [list(clique) for clique in tree.cliques],

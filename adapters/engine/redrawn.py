@@ -98,7 +98,7 @@ def _parts(mixture: Mixture) -> list[Graphical]:
 
 
 def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-    """Return the mixture's array of cell probabilities of each clique, which may have grouping columns."""
+    """Return a list, for each clique the mixture's array of cell probabilities; it may have grouping columns."""
     schema = mixture.schema
     found = [np.zeros(schema.shape(clique)) for clique in cliques]
     for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):

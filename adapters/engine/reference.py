@@ -177,7 +177,7 @@ def _measurement(table: MeasuredTable, tree: JunctionTree) -> Any:
 
 
 def _started(start: Solution, tree: JunctionTree) -> list[Floats]:
-    """Return log potentials on the cliques of `tree` of the model `start`, whose own tree may be another."""
+    """Return a list, an array of log potentials for each clique of `tree`: the `Solution` `start` in another tree."""
     forest = laid_out([start.tree])
     cells, _ = forest.calibrated(np.concatenate([table.ravel() for table in start.potentials]))
     joints = Marginals(start.tree, forest.views(cells)).tables(tree.cliques)

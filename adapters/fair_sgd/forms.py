@@ -80,7 +80,7 @@ class OneLayer:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameters: all weights are one vector."""
+        """Shape of the parameters, a tuple of one number: all weights are one vector."""
         last = (self.hidden + 1) * outputs(self.schema.size(self.target))
         return (self.hidden * len(self.design.names(self.schema)) + last,)
 

@@ -282,7 +282,7 @@ SAMPLED_STEPS = 1000
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None.
+    """Return an array of the settings' declared sizes, classes of `target` (1 for parity) x groups; None without any.
 
     UsageError for labels that the schema does not know, and missing ones.
     """

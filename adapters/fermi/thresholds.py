@@ -94,7 +94,7 @@ def _logits(steps: int) -> Floats:
 def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[NoisySum]:
     """Program on a task that asks for decisions of `theta` by group and true class, for nearly all of a step's price.
 
-    It returns the noisy counts; `allot` has a step's noise.
+    `theta` is one model's coefficients; `allot` has a step's noise. It returns the `NoisySum` of numbers of records.
     """
     by = (*task.settings.groups, task.target)
     slopes = np.zeros((1, *task.schema.shape(by), task.classes))

@@ -170,9 +170,9 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return a task's adversary, one of `penalties` a model: W is best for predictions independent of the group.
+        """Return the `Adversary` of a task; its matrices W are best for predictions independent of the group.
 
-        `counts` are the numbers of records of each cell.
+        `penalties` is an array, one weight a model; `counts` know the number of records of each cell.
         """
         records = counts.records
         each = records.sum(axis=-1)

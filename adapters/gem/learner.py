@@ -99,9 +99,9 @@ class MixtureLearner(Learner[ProductMixture]):
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return flat start parameters of `source`, by `rng`, with probabilities near those of the noisy tables `ones`.
+    """Return flat start parameters of `source`, by `rng`, with probabilities near those of `ones`, one-column tables.
 
-    A count below half a sigma is taken as that.
+    A noisy count below half a sigma, or below 0.5, is taken as that.
     """
     logits = np.zeros(source.layout.rows)
     for table in ones:

@@ -84,7 +84,10 @@ class Assembly:
             yield self._meeting(min(block, n - start), rng, where or {}, counted or DrawCounts())
 
     def draw(self, n: int, rng: Generator, where: Where | None = None) -> tuple[DrawnTables, DrawCounts]:
-        """Return n parents with their child rows, and what was given up; see `blocks`."""
+        """Return a pair: `DrawnTables` of n parents with their child rows, and `DrawCounts` of what was given up.
+
+        `where` is column -> level numbers allowed; see `blocks`.
+        """
         counted = DrawCounts()
         return DrawnTables.joined(
             list(self.blocks(max(n, 0), rng, where, counted)) or [self._draw(0, rng, {}, counted)]
@@ -141,7 +144,10 @@ class Assembly:
         return tuple(dict.fromkeys((*summed, *(() if self.roles.stepped is None else (self.roles.stepped,)))))
 
     def _sizes(self, codes: NDArray[Any], rng: Generator) -> Ints:
-        """Return the number of child rows of each parent: of the last level, by the public shares."""
+        """Return an array, the number of child rows of each parent, by its level number `codes` of the size column.
+
+        The last level stands for several numbers: one is drawn by `rng` with the public shares. None exceeds the most.
+        """
         roles, prefix = self.roles, self.models.prefixes[0]
         last = self.models.parent.schema.size(prefix + roles.size) - 1
         size = codes.astype(np.intp) + roles.counts[roles.size].least

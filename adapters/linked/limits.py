@@ -220,7 +220,7 @@ def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
 
 
 def _grid(column: Numeric) -> Floats:
-    """Return numbers all over a column's range, which stand beside those of parents where these are few."""
+    """Return an array of numbers all over a column's range, which stand beside those of parents where these are few."""
     points = np.linspace(column.lower, column.upper, POINTS)
     return np.unique(np.round(points)) if column.integer else points
 

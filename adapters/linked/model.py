@@ -124,7 +124,7 @@ class LinkedModel(Model):
 
     @cached_property
     def assembly(self) -> Assembly:
-        """Models with the roles of their columns, prepared for drawing."""
+        """The `Assembly` for drawing: models with the roles of their columns."""
         second, others = (self._graphical(slot) for slot in (SECOND, OTHERS))
         rest = self._graphical(REST)
         slots = (PARENT, SECOND, OTHERS if rest is None else REST)

@@ -133,7 +133,7 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Return three parts of the payment `whole`, for counts, means and squares, by settings.
+    """Return three `Payment`s that share out `whole`: for counts, means and squares, by settings.
 
     Shares that are not asked for are 0, and go to means.
     """

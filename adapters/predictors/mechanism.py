@@ -175,7 +175,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def plan_of(self) -> Objective:
-        """Objective of the fit, made of the settings: kind, weights, sharpness, bounds and multiplier."""
+        """The fit's `Objective`, made of the settings: kind, weights, sharpness, bounds and multiplier."""
         return Objective(self.objective, self.group_weights, self.sharpness, self.loss_bounds, self.multiplier)
 
     @property
@@ -194,7 +194,10 @@ class GroupRegression(Mechanism[Regression | Network]):
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as rho per row, zCDP; Unsupported or UsageError: settings unfit for public facts."""
+        """Return the `Allotment` of the whole budget as rho per row, zCDP; refuse settings unfit for public facts.
+
+        The refusal is Unsupported or UsageError.
+        """
         if self.model == "network":
             self.network(public, budget)
         self.task(public, budget)
@@ -209,7 +212,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def families_here(self, public: Public) -> Families:
-        """Return the groups of the public schema, in families, with public sizes, or sizes to be counted."""
+        """Return the `Families` of the public schema's groups, with public sizes, or sizes to be counted."""
         return families_of(self, public)
 
     @once

@@ -148,9 +148,9 @@ class PredictorProblem:
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
-        """Return the fit's figures as a dict, JSON values by name: steps, rate, clip, a step's `noise`.
+        """Return the fit's figures as a dict of JSON values: steps, rate, clip, step_noise (`noise`), groups.
 
-        Each group has its size, weight and share by the budgets `tailored`.
+        `groups` is a list of dicts, one a group: its label, size, weight and share by the budgets `tailored`.
         """
         return {
             "steps": self.steps,

@@ -163,7 +163,10 @@ class RandomisedClassifier(Designed):
         return str(self.facts.get("plan", ""))
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, target, best, fit) and arrays (coefficients, weights)."""
+        """Return the model for a file, a `State`: arrays `thetas` (coefficients) and `weights`, and facts.
+
+        Facts: columns, reference, target, best, deterministic, fit.
+        """
         facts = {
             "columns": list(self.design.columns),
             "reference": [list(pair) for pair in self.design.reference],

@@ -79,8 +79,9 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a list of dicts, one for a goal's objective, each constraint, and each left out: bound, value, noise.
+    """Return a list of dicts, for a goal's objective, each constraint, and each constraint left out.
 
+    Keys: kind, name, group, bound (None for the objective), value, noise, status; of one left out the numbers are None.
     Values are by `counts`, a vector, of deviation `noise`.
     """
     rows = [_row(goal.objective, goal, counts, noise, "objective")]

@@ -97,10 +97,10 @@ class ReductionsProblem:
         return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)
 
     def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_] | None) -> Gradients:
-        """Return the question for the gradient of log loss at coefficients `theta`, rows weighted by their cell.
+        """Return the question `Gradients` for the gradient of log loss at coefficients `theta`, rows weighted by cell.
 
-        Cells are groups x labels; `parts` has their weights. Rows of cells with True in `flips` count with the other
-        label; None for more than two levels.
+        Cells are groups x labels; the arrays `parts` and `flips` have one entry a cell. `parts` are the weights; rows
+        of cells with True in `flips` count with the other label; None for more than two levels.
         """
         by, thetas = (*self.by, self.target), rounded(theta[None])
         turned = None if flips is None else flips.reshape(self.shape)

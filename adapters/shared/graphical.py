@@ -125,9 +125,10 @@ class GraphicalLearner(Learner[Graphical]):
         }
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
-        """Program on public facts that returns a stratum's learner: this model's, pulled by `prior` records.
+        """Program on public facts of a stratum that returns its `GraphicalLearner`: this model is its prior.
 
-        Merged columns and structural zeros are fitted first.
+        `prior`, a float, is the number of records that the prior weighs as much as. Merged columns and structural zeros
+        are fitted first.
         """
         base = _started(self.fitted)
         most = max(base.tree.cells, ROOM) + ROOM

@@ -147,7 +147,9 @@ def within_size(
 
 
 def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return a noisy table for each column, measured and public ones averaged by precision, `told_columns` first.
+    """Return a tuple of `NoisyTable`s of the columns, measured and public ones averaged, `told_columns` first.
+
+    The average is by precision; without public tables the measured ones are returned as they are.
 
     Args:
         public: Public facts of the fit.

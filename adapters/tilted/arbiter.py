@@ -168,7 +168,7 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
 def against(
     own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
 ) -> Program[Arbiter | None]:
-    """Program that judges a prior once, after all tables: returns an arbiter, or None if `own` goes on alone.
+    """Program that judges a prior once, after all tables: returns an `Arbiter`, or None if `own` goes on alone.
 
     The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
     distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
@@ -178,7 +178,8 @@ def against(
         own: The mechanism's learner, which has all tables and is not fitted yet.
         public: Public facts of the fit.
         first: Number of tables known when the others were requested.
-        foretell: Probabilities of the other tables by the mechanism's own model, fitted to the first ones alone.
+        foretell: Function from cliques to their tables of probabilities by the mechanism's own model, fitted to the
+            first ones alone.
     """
     arbiter = arbitrated(own, public)
     if not isinstance(arbiter, Arbiter):
