@@ -50,9 +50,9 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts, for `allot`: asks all one-way tables, returns their model; `rng` is not used.
+        """Program on public facts, for `allot`: asks all one-way tables, returns a `Product`; `rng` is not used.
 
-        With a prior it returns the model of its rows, reweighted.
+        With a prior it returns the `TiltedRows` of its rows, reweighted.
         """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         total = records(tables, public.size)
@@ -117,9 +117,10 @@ class Product(TableModel):
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """Return the model of rows whose columns in `levels` have one of these numbers, as one in columns of `schema`.
+        """Return the `Product` of rows with allowed levels alone, in the columns of `schema`, which has no others.
 
-        A column whose levels have probability 0 is uniform on them.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. A column whose allowed levels
+        have probability 0 is uniform on them.
         """
         found = {}
         for name in schema.names:

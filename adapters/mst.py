@@ -101,7 +101,10 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as rho per row, zCDP; Unsupported if trees of public pairs are too large."""
+        """Return the `Allotment` of the whole budget as rho per row, zCDP.
+
+        Unsupported if trees of public pairs are too large.
+        """
         schema = public.schema
         pairs = sorted((schema.cells(pair) for pair in combinations(schema.names, 2)), reverse=True)
         largest = sum(pairs[: max(0, len(schema.names) - 1)])
@@ -225,7 +228,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 
 @lru_cache(maxsize=256)
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return all pairs of the columns `names`, each once, in their order.
+    """Return a tuple of all pairs of the columns `names`, each once, in their order.
 
     The result is cached, as strata with equal columns share it.
     """

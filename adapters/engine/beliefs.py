@@ -52,7 +52,14 @@ class Beliefs:
         known: Sequence[str],
         limited: Sequence[Clique] = (),
     ) -> None:
-        """Join the factors, and the sets of columns `limited`, into one tree of the unknown ones of columns `sizes`."""
+        """Join the factors, and the sets of columns `limited`, into one tree of the columns not `known`.
+
+        Args:
+            sizes: Pairs of a column and its number of levels.
+            factors: Pairs of columns and a table.
+            known: Names of the columns whose levels each row gives.
+            limited: Sets of columns whose codes together are limited for each row.
+        """
         levels, evidence = dict(sizes), set(known)
         unknown = tuple((name, size) for name, size in sizes if name not in evidence)
         free = [tuple(c for c in clique if c not in evidence) for clique in (*(c for c, _ in factors), *limited)]
@@ -220,9 +227,10 @@ class _Node:
         return [_Piece(p.free, p.table if log else p.scaled, p.lines(given, n)) for p in self.parts]
 
     def message(self, group: _Group, *, log: bool) -> Floats:
-        """Return, for each separator cell and group, the sum of beliefs over the new columns, the largest one 1.
+        """Return an array, separator levels x lines of `group`: beliefs summed over the new columns, the largest one 1.
 
-        With `log`, their logarithms. A group whose products are too small has NaN, and one without mass 0 or -inf.
+        There is one axis a separator column. With `log`, their logarithms. A line whose products are too small has NaN,
+        and one without mass 0 or -inf.
         """
         columns, shape = (*self.shared, *self.new), (*self.shared_shape, *self.new_shape)
         axes = tuple(range(len(self.shared), len(columns)))

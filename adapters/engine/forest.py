@@ -172,7 +172,10 @@ class Forest:
         ]
 
     def cells_of(self, number: int, clique: Clique) -> tuple[Indices, Indices]:
-        """Return the cells of tree `number`'s table that contains `clique`, and each one's cell in `clique`'s table."""
+        """Return two index arrays: cells of a table that contains `clique`, and each one's cell in `clique`'s table.
+
+        The first, of tree `number`, counts all cells of the forest, the second those of the flat table of `clique`.
+        """
         tree = self.trees[number]
         home = tree.home(clique)
         whole = tree.cliques[home]

@@ -88,9 +88,10 @@ class Marginals:
     def _group(
         self, middle: int, own: Clique, wanted: Sequence[tuple[int, _Ports]]
     ) -> list[tuple[int, Clique, Floats]]:
-        """Return (number of the set, its columns, their probabilities) of each wanted set, by one contraction.
+        """Return a list of triples (number of the set, its columns, their probabilities), by one contraction.
 
-        All sets have the columns `own` in clique number `middle`, the rest beyond equal neighbours of it.
+        All sets have the columns `own` in clique number `middle`, the rest beyond equal neighbours of it; `wanted` are
+        pairs (number of the set, its neighbours with the columns beyond each).
         """
         sets = [list(dict.fromkeys(ports[j][1] for _, ports in wanted)) for j in range(len(wanted[0][1]))]
         matrices = [
@@ -166,9 +167,9 @@ class Marginals:
         return self._beyond[clique, port]
 
     def _conditional(self, clique: int, separator: Clique, joint: Floats) -> Floats:
-        """Return `joint`, a matrix with a row a cell of the clique's separator, over that cell's probability.
+        """Return `joint`, a matrix with a row a cell of `separator`, each row over that cell's probability.
 
-        Where the probability is 0, the result is 0.
+        The probability is summed from the table of clique number `clique`; where it is 0, the result is 0.
         """
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)
@@ -216,7 +217,7 @@ class _Routes:
         """Connected part of each column; parts are joined by empty separators."""
 
     def _parts(self) -> list[int]:
-        """Return, by column number, the number of the connected part of the tree that it is in."""
+        """Return a list of numbers, one a column in the tree's order: its connected part of the tree."""
         part, found = list(range(len(self.tree.cliques))), [0] * len(self.tree.sizes)
         for i, (parent, separator) in enumerate(zip(self.tree.parents, self.tree.separators, strict=True)):
             if separator:  # parents come before their children

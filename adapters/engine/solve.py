@@ -120,7 +120,7 @@ def _hasty(problem: Problem) -> Problem:
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Return each problem's solution; those with a base are solved on their measured columns alone where that pays.
+    """Return a list of the problems' `Solution`s; those with a base use measured columns alone where that pays.
 
     Unsupported for a model above `MOST_CELLS` cells.
     """

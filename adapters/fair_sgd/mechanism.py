@@ -138,7 +138,10 @@ class FairSGD(Mechanism[Regression | Network]):
         return task.form.model(learned.theta, self._facts(task, learned, round(allot.amount)))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult, steps: int) -> dict[str, Any]:
-        """Return a dict of figures of `learned`, the result of a task in so many steps: rate, clip, noise; texts."""
+        """Return a dict of figures of `learned`, the result of a task in so many `steps`.
+
+        Keys: steps, rate, clip, step_noise, and described, a dict of texts by heading.
+        """
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

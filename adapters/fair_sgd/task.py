@@ -114,11 +114,10 @@ class FairSgdProblem:
 
 
 def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem:
-    """Return the fit's task by settings, public facts and budget.
+    """Return the `FairSgdProblem` of the fit by settings, public facts and budget.
 
-    Unsupported for unfit columns, groups of a stratum, vain mitigations.
-
-    Those lack two groups, have gammas of 0, or even out clipping where no gradient is longer than the clip.
+    Unsupported for unfit columns, groups of a stratum, vain mitigations. Those lack two groups, have gammas of 0, or
+    even out clipping where no gradient is longer than the clip.
     """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)

@@ -75,7 +75,7 @@ class Steering:
 
     @property
     def slopes(self) -> Floats:
-        """Derivatives of multipliers x contrasts by a row's probability of the second level: group x true class.
+        """Array, group x true class, of derivatives of multipliers x contrasts by a row's chance of the second level.
 
         They are times the number of records, as the loss is a sum over rows.
         """

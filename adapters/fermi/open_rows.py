@@ -58,9 +58,9 @@ class OpenRows:
 
     @classmethod
     def ask(cls, task: FermiProblem, rate: float, rng: Generator) -> Program[OpenRows]:
-        """Program that asks for features and target of a task's rows, which are public.
+        """Program that asks for features and target of a task's rows, which are public; returns an `OpenRows`.
 
-        Return them with a step's `rate` and `rng`.
+        It keeps a step's `rate` and `rng`.
         """
         found = yield from public_rows(task.open_columns)
         return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)

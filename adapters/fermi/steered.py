@@ -92,6 +92,6 @@ def step_of(
 
 
 def by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
-    """Return a task's `sums` by cell, noisy numbers of records, as an array true class x group x decision."""
+    """Return the values of the `NoisySum` `sums`, numbers of records, as an array true class x group x decision."""
     found = sums.values.reshape(task.groups, task.true_classes, task.classes)
     return np.moveaxis(found, 1, 0)

@@ -125,11 +125,11 @@ class FermiProblem:
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
-        """Return the question of a step: gradients of each model and, with `slopes`, the penalty's and sums by cell.
+        """Return a step's question: gradients of each model and, with `slopes`, the penalty's and sums by cell.
 
         Args:
-            theta: The coefficients, one entry a model.
-            slopes: Slopes of the penalty by F. Axes: model, the cells' columns, class.
+            theta: The coefficients, an array with one entry a model.
+            slopes: Slopes of the penalty by F, or None. Axes: model, the cells' columns, class.
         """
         by = () if slopes is None else self.by
         return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)

@@ -78,7 +78,10 @@ class MixtureLearner(Learner[ProductMixture]):
         return [table / self.total for table in self.expected(cliques)]
 
     def stratum(self, public: Public, prior: float) -> Program[MixtureLearner]:
-        """Return a stratum's learner, by its public facts, that starts at these parameters; `prior` is not used."""
+        """Program that returns a stratum's `MixtureLearner`, by its public facts, starting at these parameters.
+
+        It asks nothing; `prior` is not used.
+        """
         model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(

@@ -140,7 +140,10 @@ class ProductMixture(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ProductMixture:
-        """Return the model over the schema of a stored state; ReleaseError for arrays or a total that are unsound."""
+        """Return the `ProductMixture` over the schema of a stored `State`.
+
+        ReleaseError for arrays or a total that are unsound.
+        """
         weights = np.asarray(state.arrays["weights"])
         if not _distributions(weights[None, :], (1, weights.size)):
             raise ReleaseError("model: the stored weights are damaged.")

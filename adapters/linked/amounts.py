@@ -62,10 +62,11 @@ class Amounts:
         return found if digits is None or self._column.integer else np.round(found, digits)
 
     def shared(self, parent: Codes, own: Floats, rest: Ints, rng: Generator) -> tuple[Floats, Floats]:
-        """Return the first row's number and the sum of the others', both and their sum in the bands of `parent`.
+        """Return two arrays: first rows' numbers and sums of the others', both and their sums in the bands of `parent`.
 
-        `own` are numbers of the first row, which stay where they can; `rest` is the number of other rows. Where no
-        numbers fit, each of the two is in its own band and the sum is in another one.
+        `parent` is column -> codes. `own` are numbers of the first row, which stay where they can; `rest` is the number
+        of other rows. Where no numbers fit, each of the two is in its own band and the sum is in another one. NaN for
+        no number.
         """
         if SHARE not in parent:  # nothing is known of the others
             return own, np.full(len(own), np.nan)

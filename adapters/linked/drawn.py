@@ -66,7 +66,7 @@ class DrawnTables:
 
     @property
     def place(self) -> Ints:
-        """Place of each child row among its parent's, from 0 on."""
+        """Array with the place of each child row among its parent's, from 0 on."""
         start = np.searchsorted(self.owner, np.arange(len(next(iter(self.counts.values())))))
         found: Ints = np.arange(len(self.owner)) - start[self.owner]
         return found

@@ -96,7 +96,7 @@ class Limits:
         return condition if stepped in condition else (stepped,)
 
     def _met(self, columns: tuple[str, ...]) -> Mask:
-        """Return a table of codes of some columns: True where they meet the condition of the state."""
+        """Return a mask with an axis for each of `columns`: True for codes that meet the condition of the state."""
         child, condition = self.roles.child, self.roles.condition
         found = np.ones(child.shape(columns), dtype=bool)
         for axis, name in enumerate(columns):
@@ -115,7 +115,10 @@ class Limits:
         return Allowed(self._forced(now), np.stack([np.ones_like(met), met, ~met]))
 
     def _steps(self, now: OpenParents) -> Allowed:
-        """Return the codes of the difference and the stepped column that some number has, by the number before."""
+        """Return `Allowed` codes of the difference and the stepped column, by each parent's number before.
+
+        Its `cells` are weights, axes kind, difference, columns: the share of numbers in both, 0 where there is none.
+        """
         columns, stepped = self._stepping, self.roles.stepped
         assert stepped is not None  # noqa: S101 - see _parts
         forced = self._forced(now) if stepped in self.roles.condition else np.zeros(len(now.met), dtype=np.intp)
@@ -226,7 +229,7 @@ def _grid(column: Numeric) -> Floats:
 
 
 def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
-    """Return a number in each interval between a column's bins and the `ends` of bands, and 0."""
+    """Return an array of one number in each interval between a column's bins and the `ends` of bands, and 0 last."""
     marks = np.unique([*column.breaks, *(end for end in ends if column.lower < end < column.upper), 0.0])
     return np.append((marks[:-1] + marks[1:]) / 2, 0.0)
 

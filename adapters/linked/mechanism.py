@@ -146,7 +146,7 @@ class Linked(Mechanism[LinkedModel]):
         return allot
 
     def parts(self, public: Public, rho: float) -> dict[str, float]:
-        """Return the part of `rho` of each step, in order, by public facts: three, or two where parents are few."""
+        """Return {step: fraction of `rho`}, in order, by public facts: three, or two where parents are few."""
         chain = self.children == "chain"
         if self.children == "auto":
             chain = (public.size or UNKNOWN) * rho**0.5 >= CHAIN
@@ -160,7 +160,10 @@ class Linked(Mechanism[LinkedModel]):
         return {slot: size * USUAL.get(slot, 1.0) for slot in self.parts(public, allot.rho)}
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[LinkedModel]:
-        """Program for `allot` that fits the steps one after another; later sizes come from the parent's model."""
+        """Program for `allot` that fits the steps one after another and returns a `LinkedModel`.
+
+        Later sizes come from the parent's model.
+        """
         linked, shares = linked_of(public), self._divided(public, allot)
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
@@ -223,7 +226,10 @@ class Linked(Mechanism[LinkedModel]):
         return tuple(dict.fromkeys(named(slot, name) for name in (*chosen, *state)))
 
     def required_of(self, slot: str, schema: Schema) -> list[Clique]:
-        """Return the required tables of a step as counted columns; UsageError for columns that the step has not."""
+        """Return a list of the required tables of step `slot`, each a tuple of names of counted columns.
+
+        UsageError for columns that the step has not.
+        """
         found = []
         for asked in self.required:
             names = [name if slot_of(name) in SLOTS else named(PARENT, name) for name in asked]

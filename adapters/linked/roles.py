@@ -124,7 +124,7 @@ class LinkRoles:
 
 
 def bands(ends: tuple[float, ...], numbers: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the code of each number's band between `ends`; the one after the last for NaN."""
+    """Return an array, the code of each number's band between `ends`; the one after the last for NaN."""
     found = np.searchsorted(np.asarray(ends), numbers, side="right")
     codes: NDArray[np.intp] = np.where(np.isnan(numbers), len(ends) + 1, found).astype(np.intp)
     return codes
@@ -136,7 +136,10 @@ def extent(ends: tuple[float, ...]) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def state_code(met: NDArray[np.intp], others: NDArray[np.intp], *, condition: bool) -> NDArray[np.intp]:
-    """Return the code of `STATE` for numbers of rows left that meet the condition, and of `others`."""
+    """Return an array of codes of `STATE` for arrays of rows left: `met` meet the condition, `others` do not.
+
+    Each number counts up to 2; without `condition` (a flag) only their sum does. No row left has the code -1.
+    """
     found: NDArray[np.intp] = (
         3 * np.minimum(met, 2) + np.minimum(others, 2) if condition else np.minimum(met + others, 2)
     )

@@ -115,7 +115,7 @@ class Blueprint:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Return the blueprint of stored facts for `features` and `classes`.
+        """Return the `Blueprint` of stored facts (network, hidden, image) for so many `features` and `classes`.
 
         Refuse (ReleaseError) unknown names, and sizes that do not fit.
         """

@@ -118,7 +118,7 @@ class Pooled(Groupwise[Any]):
 
     @cached_property
     def plain(self) -> Stratified:
-        """Mechanism without a pooled model: the base fitted in each stratum by itself."""
+        """The `Stratified` without a pooled model: the base fitted in each stratum by itself."""
         return Stratified(self.inner, self.by, self.weights, self.groups)
 
     def price(self, public: Public, budget: Budget) -> Allotment:

@@ -117,7 +117,7 @@ def design_facts(design: Coded) -> dict[str, Any]:
 
 
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
-    """Return the design stored as `facts` by `design_facts`.
+    """Return the `Coded` design stored as `facts` by `design_facts`.
 
     MechanismError if its check finds that it does not fit the schema.
     """

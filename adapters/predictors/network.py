@@ -58,7 +58,7 @@ class Network(Scored):
         return [network_section(self, named)]
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, target, fit) and arrays (hidden and output weights)."""
+        """Return the model for a file, a `State`: facts (design, target, fit), arrays (hidden, output)."""
         facts = {**design_facts(self.design), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"hidden": self.hidden, "output": self.output})
 

@@ -107,7 +107,7 @@ class PredictorProblem:
         return Descent(self.region, self.rate, self.settings.momentum, number, tail, self.region.project(start))
 
     def curvature(self, theta: Floats) -> Curvature:
-        """Return the question for a Newton step of a logistic model from coefficients `theta`: curvature, gradient."""
+        """Return the question `Curvature` for a Newton step of a logistic model from coefficients `theta`."""
         (asked,) = self._asked(theta, None)[1]
         return Curvature(self.design, self.target, asked, self.norm)
 
@@ -181,9 +181,10 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families, budget: Budget) -> PredictorProblem:
-    """Return the regression's task by settings, public facts, families, budget; Unsupported: unfit target, features.
+    """Return the `PredictorProblem` by settings, public facts, families and budget.
 
-    Refused too are a fit without size whose groups are not counted, and queries whose check fails.
+    Unsupported: unfit target or features, a fit without size whose groups are not counted, and queries whose check
+    fails.
     """
     schema, who = public.schema, settings.name
     fits, what = TARGETS.get(settings.model, (several_levels, "a categorical column of at least two levels"))

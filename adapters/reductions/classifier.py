@@ -112,7 +112,10 @@ class RandomisedClassifier(Designed):
         return self._drawn(self.probabilities(rows))
 
     def _drawn(self, chances: Floats) -> NDArray[Any]:
-        """Return an array of levels, a text a row, drawn by the seed from `chances`; UsageError without seed."""
+        """Return an array of levels, a text a row, drawn by the seed from `chances`, rows x levels.
+
+        A deterministic predictor draws nothing and needs no seed; else UsageError without one.
+        """
         if self.seed is None and not self.deterministic:
             raise UsageError(
                 "predict: this predictor draws one of its classifiers for each row, so it needs a seed (--seed N, or "

@@ -186,7 +186,10 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Classes of questions that it may ask: sums; choices if candidates are drawn; counts if sizes are unknown."""
+        """Frozen set of classes of questions that it may ask.
+
+        Sums; choices if candidates are drawn; counts if sizes are unknown.
+        """
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:

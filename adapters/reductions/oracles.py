@@ -150,8 +150,9 @@ class DescentOracle(Oracle):
 def _dearer(weights: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
     """Return (array, groups x labels: a wrong prediction's extra cost by `weights`; of two levels a mask of flips).
 
-    A record that the mask names counts with the other label, since a wrong prediction of it is the cheaper one. Of more
-    levels there is no mask (None): the cost is the mean over wrong predictions, and 0 where the right one is dearer.
+    `weights` are costs, groups x labels x predictions. A record that the mask names counts with the other label, since
+    a wrong prediction of it is the cheaper one. Of more levels there is no mask (None): the cost is the mean over wrong
+    predictions, and 0 where the right one is dearer.
     """
     levels = weights.shape[2]
     right = np.diagonal(weights, axis1=1, axis2=2)

@@ -155,7 +155,10 @@ class GraphicalLearner(Learner[Graphical]):
             yield from self._fit(1)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the `Graphical` of rows with allowed levels alone, in the columns of `schema`, which has no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
         return Graphical.of(schema, condition(self.fitted, levels))
 
 

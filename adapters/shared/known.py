@@ -51,7 +51,7 @@ def records(tables: Sequence[NoisyTable | MeasuredTable], size: int | None) -> f
 def believed(
     known: Sequence[Known], measured: Sequence[MeasuredTable], total: float, surer: float = LAST_SURER
 ) -> list[MeasuredTable]:
-    """Return the public tables as measured ones, in records; one that the measured tables refute has an infinite sigma.
+    """Return a list of the public tables as `MeasuredTable`s, in records; refuted ones have an infinite sigma.
 
     Args:
         known: The public tables.
@@ -96,7 +96,10 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return {columns of a contradicted table in `known`: variance that answers `measured` add for `total` records}."""
+    """Return {frozen set of columns: variance of a share} of the tables in `known` that `measured` ones contradict.
+
+    It is what the contradiction adds to the public table's own variance, for `total` records.
+    """
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2

@@ -125,7 +125,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self.unit
 
     def account_settings(self) -> dict[str, Any]:
-        """Return a dict of keyword arguments of `open_table` that say whose account pays."""
+        """Return a dict of keyword arguments of `open_table`: ledger, ledger_epsilon, account, public."""
         return {name: getattr(self, name) for name in ("ledger", "ledger_epsilon", "account", "public")}
 
     @abstractmethod
@@ -241,10 +241,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any, owners: Any = None) -> PrivateTable:
-        """Return the private table: features `x`, the group `sensitive`, the target as a `column`, units `owners`.
+        """Return the `PrivateTable`: features `x`, group `sensitive`, values `target` of TARGET, declared as `column`.
 
-        Where the group alone is protected, whether a row counts must not depend on it: what is no declared level counts
-        as the first.
+        `owners` are the rows' units, if any. Where the group alone is protected, whether a row counts must not depend
+        on it: what is no declared level counts as the first.
         """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()

@@ -95,7 +95,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
 
 @contextmanager
 def priced() -> Iterator[None]:
-    """Let clones pass in the block: what they are fitted for has been priced."""
+    """Context manager that lets clones pass in the block: what they are fitted for has been priced."""
     mark = _PRICED.set(True)
     try:
         yield

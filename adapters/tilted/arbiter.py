@@ -155,7 +155,7 @@ class Arbiter(Learner[Any]):
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """Return an arbiter between the learner `own` and the prior's rows; `own` itself without a prior of all columns.
+    """Return an `Arbiter` between the learner `own` and the prior's rows; `own` itself without a prior of all columns.
 
     The prior is one of the public facts.
     """

@@ -77,7 +77,7 @@ class Tilted:
 
 
 def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
-    """Return a list of solutions of the problems, one by one: each has the rows' new weights and its dual unknowns."""
+    """Return a list of the problems' solutions, each a `Tilted`: the rows' new weights and its dual unknowns."""
     return [_tilt(problem) for problem in problems]
 
 

@@ -161,12 +161,12 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def model(self) -> TiltedRows:
-        """Prior's and added rows with the weights of the last fit, and the figures about the prior."""
+        """The `TiltedRows`: prior's and added rows with the weights of the last fit, figures about the prior."""
         return replace(self._weighed, total=self.total, off=self._off(), made=self.borrowed)
 
     @property
     def _weighed(self) -> TiltedRows:
-        """Rows with the weights of the last fit, without figures about the prior."""
+        """The `TiltedRows` with the weights of the last fit, without figures about the prior."""
         return TiltedRows(self.schema, self._fitted, self.weights)
 
     def _off(self) -> dict[str, float]:
