@@ -224,7 +224,7 @@ class Drawn(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """Return the model, in a schema, of a stored state: level numbers by column.
+        """Return the `Drawn` model, in a schema, of a stored `State`, whose arrays are level numbers by column.
 
         ReleaseError for a damaged table.
         """

@@ -120,7 +120,10 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program on public facts, for `allot`, not `rng`: columns, chosen pairs, fit; returns learner or arbiter."""
+        """Program on public facts for `allot`, without `rng`: asks for columns and chosen pairs, and fits them.
+
+        Returns a fitted `GraphicalLearner`, or an `Arbiter` between it and a prior.
+        """
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -166,9 +169,10 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program on public facts: the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
+        """Program on public facts for the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
 
-        Where columns alone are counted, they get all of rho, and there are no pairs. `rehearsed` omits most candidates.
+        Both are tuples of `NoisyTable`s. Where columns alone are counted, they get all of rho, and there are no pairs.
+        With `rehearsed`, a flag, most candidates are left out.
         """
         if len(public.schema.names) < 2 or only_columns(public, allot.rho):
             return (yield from counts(public.asked, rho=allot.rho)) if public.asked else (), ()

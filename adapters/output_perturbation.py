@@ -175,9 +175,9 @@ _FITS = {
 
 
 def balanced(sizes: NDArray[Any]) -> Floats:
-    """Return for each group the factor of a record's loss, at most 1: inverse to the group's noisy size.
+    """Return an array of the groups' factors of a record's loss, at most 1: inverse to a group's noisy size.
 
-    The smallest group is taken for no smaller than LEAST_PART of the largest.
+    The smallest group is taken for no smaller than LEAST_PART of the largest. The shape is that of `sizes`.
     """
     positive: Floats = np.maximum(sizes.astype(np.float64), 1.0)
     positive = np.maximum(positive, LEAST_PART * positive.max())

@@ -370,9 +370,10 @@ def _all(tree: JunctionTree) -> range:
 
 
 def _rooted(tree: JunctionTree, spans: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return (parent of each clique, cliques from the root down) for the root at which messages have fewest cells.
+    """Return two lists, each clique's parent (-1 of the root) and the cliques from the root down, all numbers.
 
-    `spans` is the number of combinations of known codes that each clique's beliefs depend on.
+    The root is that at which messages have fewest cells; `spans` has for each clique the number of combinations of
+    known codes that its beliefs depend on.
     """
     near: list[list[int]] = [[] for _ in tree.cliques]
     for clique, parent in enumerate(tree.parents):

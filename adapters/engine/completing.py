@@ -112,7 +112,11 @@ class Completion:
         return found
 
     def attempt(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
-        """Return rows as `draw` does, but name the rows for which there is no cell; their codes mean nothing."""
+        """Return `Completed` rows as `draw` does, naming those for which there is no cell; their codes mean nothing.
+
+        `given` is known column -> codes; `allowed` has one `Allowed` for each limited set of columns, in order.
+        UsageError for other columns or another number of them.
+        """
         if set(given) != set(self.known) or len(allowed) != len(self.limited):
             raise UsageError(f"codes are needed of {', '.join(self.known)}, and {len(self.limited)} allowed sets.")
         schema = self.model.schema

@@ -83,7 +83,7 @@ class Dense(Forest):
         return _Views(self, [clique for _, clique in tables])
 
     def views(self, cells: Floats, number: int = 0) -> list[Floats]:
-        """Return views of each clique's range of `cells`, in the shape of its table; `number` is ignored."""
+        """Return a list of views, each clique's range of `cells` in the shape of its table; `number` is ignored."""
         return [
             cells[start : start + math.prod(shape)].reshape(shape)
             for start, shape in zip(self.offsets[number], self._shapes, strict=True)

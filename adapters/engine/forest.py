@@ -112,7 +112,10 @@ class Forest:
         return [self._level(edges[depth]) for depth in sorted(edges)]
 
     def _level(self, edges: Sequence[tuple[int, int]]) -> _Level:
-        """Return one depth's edges, pairs (tree, clique): places of their cells below and above, by separator cell."""
+        """Return the `_Level` of one depth's edges, pairs (tree number, clique number).
+
+        It has places of their cells below and above, by separator cell.
+        """
         below: list[tuple[Indices, Indices]] = []
         above: list[tuple[Indices, Indices]] = []
         sepcells = 0
@@ -210,6 +213,9 @@ class _Scattered(Maps):
 
 
 def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:
-    """Return log(sum(exp)) of each run of `values`; `starts` are the runs' first places, `runs` each value's run."""
+    """Return an array, log(sum(exp)) of each run of `values`.
+
+    `starts` are the runs' first places, `runs` is each value's run.
+    """
     top = np.maximum.reduceat(values, starts)
     return top + np.log(np.add.reduceat(np.exp(values - top[runs]), starts))

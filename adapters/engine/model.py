@@ -89,7 +89,10 @@ class Graphical(TableModel):
         return cls(schema, solution.tree, solution.potentials, *facts)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
-        """Return each clique's probabilities and the log partition sum, given `where` (column -> levels allowed)."""
+        """Return (list of each clique's table of probabilities, log partition sum), given `where`.
+
+        `where` is column -> level numbers allowed.
+        """
         forest = _laid_out(self.tree)
         flat = np.concatenate([table.ravel() for table in self.potentials])
         for column, allowed in where.items():
@@ -163,7 +166,10 @@ class Graphical(TableModel):
         return redrawn_mixed(mixture, tables, rows, times, rng)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the `Graphical` of rows with allowed levels alone, in the columns of `schema`, which has no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
         from stratsynth.adapters.engine.condition import condition
 
         solution = Solution(self.tree, self.potentials, self.total, self.objective, self.steps)

@@ -165,7 +165,7 @@ def _value(at: _Objective, marginals: Any, facts: Mapping[str, Any]) -> Any:
 
 
 def _measurement(table: MeasuredTable, tree: JunctionTree) -> Any:
-    """Return a table as mbi's measurement, axes in the order of the tree's columns."""
+    """Return a table as mbi's `LinearMeasurement`, flat, axes in the order of the tree's columns."""
     from mbi import LinearMeasurement, WeightedQuery
 
     order = [table.clique.index(name) for name, _ in tree.sizes if name in table.clique]

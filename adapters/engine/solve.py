@@ -78,7 +78,7 @@ class Problem:
     """Stop when the last `CHECK` steps together improved the objective by at most this fraction of it."""
 
     def tree(self) -> JunctionTree:
-        """Return the junction tree that covers every table, every structural zero and the base."""
+        """Return the `JunctionTree` that covers every table, every structural zero and the base."""
         cliques = {table.clique for table in self.tables} | set(self.forbidden)
         if self.base is not None:
             cliques |= set(self.base.tree.cliques)

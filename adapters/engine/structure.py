@@ -141,7 +141,10 @@ def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 
 
 def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
-    """Return, by column number, the bit set of itself and its neighbours in the graph of `cliques`, of `sizes`."""
+    """Return a list by column number: the bit set, an int, of it and its neighbours in the graph of `cliques`.
+
+    `sizes` are the graph's columns with their numbers of levels.
+    """
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]
     for clique in cliques:

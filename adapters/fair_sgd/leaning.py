@@ -74,7 +74,7 @@ class NoisyAverage:
 
     @property
     def noise(self) -> float:
-        """Noise scale (standard deviation) of each entry of the average."""
+        """Noise scale (standard deviation) that each entry of the average has, one float for all."""
         return math.sqrt(self.variance) / self.weight
 
 

@@ -129,7 +129,7 @@ class FairSGD(Mechanism[Regression | Network]):
         return task_of(self, public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts that runs the descent for `allot`, and returns the predictor.
+        """Program on public facts that runs the descent for `allot`; returns a `Regression` or `Network`.
 
         `rng` starts a network.
         """

@@ -50,7 +50,7 @@ class FairSgdProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns of the groups; empty for mitigations that ask nothing by group."""
+        """Tuple of the names of the groups' columns; empty for mitigations that ask nothing by group."""
         return tuple(self.settings.groups) if self.settings.mitigation in ("surrogate", "group_clip") else ()
 
     @property

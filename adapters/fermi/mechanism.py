@@ -222,7 +222,7 @@ class DPFermi(Mechanism[Designed]):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Designed]]:
-        """Return a program that fits a model for each penalty, in order; all share the questions of `steps`.
+        """Program that fits a model for each penalty and returns their list, in order, by the questions of one fit.
 
         Args:
             public: The public facts of the fit.

@@ -155,7 +155,8 @@ class OpenRows:
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
         """Return mean class probabilities by true class, times its expected rows: array model x true class x class.
 
-        `chances` are rows' probabilities, `at` their true classes.
+        `chances` are probabilities, row x model x class, `at` the rows' true classes. A class without rows gets even
+        ones.
         """
         task = self.task
         # a class that the sample lacks gets even probabilities

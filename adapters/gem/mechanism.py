@@ -287,7 +287,7 @@ def _reach(public: Public, rho: float, people: float | None) -> float:
 
 
 def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
-    """Yield each round's rho for choosing and for measuring: equal shares of `left`, spent to the last bit."""
+    """Yield each round's pair (rho for choosing, rho for measuring): equal shares of `left`, spent to the last bit."""
     for after in range(rounds - 1, -1, -1):
         price = down(left / (after + 1))
         measuring = MEASURE * price

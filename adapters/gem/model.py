@@ -134,7 +134,10 @@ class ProductMixture(TableModel):
         return rows
 
     def state(self) -> State:
-        """Return the model for a file: arrays (weights, a table for each column) and the fact `total`."""
+        """Return the model for a file, a `State`: arrays (weights, a table for each column) and the fact `total`.
+
+        The arrays' names are "weights" and "column " before a column's name.
+        """
         arrays: dict[str, NDArray[Any]] = {f"column {name}": table for name, table in self.tables.items()}
         return State({"total": self.total}, {"weights": self.weights, **arrays})
 

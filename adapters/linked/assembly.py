@@ -318,7 +318,11 @@ class _Slot:
         *,
         relaxed: bool,
     ) -> tuple[Codes, Ints]:
-        """Return codes of a child row for each state, and the numbers of those for which there is no cell."""
+        """Return (codes of a child row by column, numbers of the states without a possible cell).
+
+        There is a row for each state in `now`, whose known codes are `given`, column -> codes. Columns given up are
+        added to `counted`; with `relaxed`, a flag, nothing is asked of what is left of the sum.
+        """
         evidence = {self.prefix + name: codes for name, codes in given.items()}
         found = self.completion.attempt(evidence, rng, *self.limits.allowed(now, relaxed=relaxed))
         for name, number in found.backed_off.items():

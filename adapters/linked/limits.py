@@ -68,7 +68,10 @@ class Limits:
         return tuple(columns for columns, _ in self._parts())
 
     def allowed(self, now: OpenParents, *, relaxed: bool = False) -> Iterator[Allowed]:
-        """Yield the allowed codes of each set; if `relaxed`, nothing is asked of what is left of the sum."""
+        """Yield an `Allowed` for each limited set of columns, for parents in the states `now`.
+
+        With `relaxed`, a flag, everything is allowed of what is left of the sum.
+        """
         for _, part in self._parts():
             found = part(now)
             if relaxed and part in (self._amounts, self._last, self._rest):
@@ -155,7 +158,10 @@ class Limits:
         return np.zeros(len(numbers), dtype=np.intp)
 
     def _amounts(self, now: OpenParents) -> Allowed:
-        """Return the codes of `ALL` and the summed column by what is left: all of it, or something else."""
+        """Return `Allowed` codes of `ALL` and the summed column by what is left: all of it, or something else.
+
+        Its `cells` are weights, axes kind, two codes of `ALL` (1 for all that is left), level of the column.
+        """
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         column = self.roles.number(self.roles.summed.of)
         left = np.append(_between(column, self.roles.summed.ends), now.left)
@@ -181,7 +187,7 @@ class Limits:
         return Allowed(kinds[len(kinds) - len(now.left) :], cells)
 
     def _last(self, now: OpenParents) -> Allowed:
-        """Return the codes of `ALL` and of the condition: the last row that does not meet it takes all."""
+        """Return `Allowed` codes of `ALL` and the condition's columns: the last row that does not meet it takes all."""
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         inside = codes_left(self.roles.number(self.roles.summed.of), now.left)[0] >= 0
         met = self._met(tuple(self.roles.condition)) if self.roles.condition else np.zeros((), dtype=bool)

@@ -91,7 +91,7 @@ class Settings(Mechanism[Estimate]):
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
     def scales(self, public: Public) -> tuple[ColumnScale, ...]:
-        """Return the tuple of the columns' scales by public facts.
+        """Return a tuple of `ColumnScale`s, one a column, by public facts.
 
         UsageError or Unsupported for unsuitable columns, and for a declared size that is not theirs.
         """

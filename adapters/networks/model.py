@@ -94,9 +94,9 @@ class Module(Scored):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Module:
-        """Return the model, in a schema, of a stored state, arrays by name and facts, without PyTorch.
+        """Return the `Module`, in a schema, of a stored `State`, without PyTorch; ReleaseError for unsound parts.
 
-        ReleaseError for weights that do not fit.
+        Unsound are weights that are not one finite vector, and a damaged target, design or network.
         """
         facts, weights = state.facts, np.asarray(state.arrays["weights"])
         design, target = design_of(facts, schema), facts["target"]

@@ -38,7 +38,7 @@ class Families:
 
     @cached_property
     def groups(self) -> tuple[Stratum, ...]:
-        """Groups (strata) of all families, one family after another; empty for one group of everybody."""
+        """Tuple of the groups, `Stratum`s, of all families, one family after another; empty for one of everybody."""
         return tuple(group for layout in self.layouts for group in layout.strata)
 
     @cached_property

@@ -106,7 +106,7 @@ class NoisyMoments:
 
     @property
     def step(self) -> Floats:
-        """Solution of the noisy equations A d = b: least squares, or a Newton step; one entry per feature."""
+        """Array that solves the noisy equations A d = b: least squares, or a Newton step; one entry per feature."""
         found: Floats = self.inverse @ self.product
         return found
 

@@ -95,9 +95,10 @@ class NetworkProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> NetworkGradients:
-        """Return the question for a sum of clipped gradients at flat weights `theta`, of a group (number) or None: all.
+        """Return the question `NetworkGradients` for a sum of clipped gradients at flat weights `theta`.
 
-        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
+        for its cell of the columns `by`; None multiplies by 1.
         """
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 

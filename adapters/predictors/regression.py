@@ -104,7 +104,10 @@ class Regression(Designed):
         return float(column.upper) / 2 + float(column.lower) / 2
 
     def _units(self) -> Floats:
-        """Return one factor per feature, which converts its coefficient from scaled features to the data's unit."""
+        """Return an array of one factor per feature, which converts its coefficient to the data's unit.
+
+        Coefficients are fitted to features scaled to their bounds.
+        """
         whole = self._half(cast("Numeric", self.schema.column(self.target))) if self.link == "linear" else 1.0
         plain = [1.0]
         for name in self.design.columns:

@@ -85,9 +85,10 @@ class Tailored:
 
     @classmethod
     def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
-        """Return a task's budgets of stage 2: `rho` divided by its steps, shared among groups by `errors`, or equally.
+        """Return a task's `Tailored` budgets of stage 2: `rho` divided by its steps, shared among groups.
 
-        `sizes` are records by group; `moves`, by `loss_moves`, divides what losses cost.
+        The shares are by `errors`, one a group, or equal for None. `sizes` are records by group; `moves`, by
+        `loss_moves`, divides what losses cost.
         """
         shares = np.ones(len(sizes)) if errors is None else errors
         # uniform composition: every step of Algorithm 2 gets an equal part of stage 2's budget

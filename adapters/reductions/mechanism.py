@@ -193,9 +193,10 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget: rho per row, or pure epsilon if its delta is 0, which public candidates alone keep.
+        """Return the `Allotment` of the whole budget: rho per row, or pure epsilon if its delta is 0.
 
-        Unsupported for settings unfit for the public schema.
+        Pure epsilon is kept by public candidates alone. Unsupported for others, and for settings unfit for the public
+        schema.
         """
         self.task(public)
         if budget.delta:

@@ -92,7 +92,10 @@ class ReductionsProblem:
         return Confusions(self.design, self.target, rounded(thetas), self.by, "l1" if pure else "l2")
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
-        """Return the question for sums of `measure` losses by group and label of each classifier, a row of `thetas`."""
+        """Return the question `GroupLosses` for sums of `measure` losses by group and label.
+
+        It asks them of each classifier, a row of `thetas`.
+        """
         clip = self.settings.loss_clip if measure == "log" else 1.0
         return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)
 

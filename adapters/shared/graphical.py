@@ -101,7 +101,7 @@ class GraphicalLearner(Learner[Graphical]):
         self.solution = yield from work(engine(self.engine), problem)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return each clique's array of cell probabilities under the last fit, axes in its order."""
+        """Return a list, each clique's array of cell probabilities under the last fit, axes in its order."""
         # strata that have not moved the base share its cached marginals
         if self.fitted is self.base:
             return marginals_of(self.base).kept(cliques)

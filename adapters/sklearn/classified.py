@@ -82,9 +82,9 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return x, each(y)
 
     def _learned(self, features: int) -> None:
-        """Set attributes for so many features: `coefs_`, `intercepts_` of a network.
+        """Set the coefficients of the fitted model as attributes, for so many features.
 
-        A regression's `coef_`, `intercept_`.
+        Of a `Network` they are `coefs_` and `intercepts_`, of a `Regression` `coef_` and `intercept_`.
         """
         model = self.release_.model
         if isinstance(model, Network):

@@ -109,13 +109,13 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return self._group_regression(features, "linear")
 
     def _target(self) -> Numeric:
-        """Return the column of the target, between its bounds."""
+        """Return the `Numeric` of the target, between its bounds."""
         low, high = self.target_ends
         return Numeric(lower=low, upper=high, bins=1)
 
     @property
     def target_ends(self) -> tuple[float, float]:
-        """Public lower and upper bound of the target; ValueError where `target_bounds` is no pair of numbers."""
+        """Pair of the target's public lower and upper bound; ValueError where `target_bounds` is no pair of numbers."""
         ends = self.target_bounds
         if not is_list(ends) or len(ends) != 2 or not all(isinstance(end, (int, float, np.number)) for end in ends):
             raise ValueError("target_bounds must be a pair of numbers: (lower, upper).")

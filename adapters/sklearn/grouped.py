@@ -137,7 +137,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """Return the schema's column of the target."""
 
     def table_of_nobody(self, x: Any) -> PrivateTable:
-        """Return a table as a fit to features like `x` opens, with one row that is nobody's, to price it."""
+        """Return a `PrivateTable` as a fit to features like `x` opens, with one row that is nobody's, to price it."""
         ends = [1 if not is_list(self.bounds) else max(map(np.size, self.bounds))]
         width = ends[0] if ends[0] > 1 else np.shape(self.apart(x)[0])[1]
         sensitive = None if self.groups is None else [None]

@@ -145,7 +145,10 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @classmethod
     def of(cls, public: Public, **given: Any) -> TiltedLearner:
-        """Return a learner of the prior that is among the public facts, with no table measured; `given` are fields."""
+        """Return a `TiltedLearner` of the prior that is among the public facts, with no table measured.
+
+        `given` are further fields of it, by name.
+        """
         rows = public.prior
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
@@ -219,7 +222,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self.begin()
 
     def _public(self) -> list[Aim]:
-        """Return the public tables as tables to fit, with their own noise: trust in the prior does not enter."""
+        """Return a list of `Aim`s, the public tables with their own noise: trust in the prior does not enter."""
         tables = believed(self.published, self.tables, self.total)
         return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 

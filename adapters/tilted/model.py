@@ -94,9 +94,10 @@ class TiltedRows(TableModel):
         return {column: code[rows] for column, code in self.codes.items()}
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the model of rows whose columns in `levels` have one of these numbers, in columns of `schema`.
+        """Return the `TiltedRows` with allowed levels alone, in the columns of `schema`, which has no others.
 
-        If none has them, all rows stay, with these levels in turn.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. If no row has them, all stay,
+        with these levels in turn.
         """
         places = {}
         weights = self.weights
@@ -127,7 +128,10 @@ class TiltedRows(TableModel):
         return () if self.off is None else (prior_section(self.off, self.made),)
 
     def state(self) -> State:
-        """Return the model for a file: arrays (weights, level numbers by column) and facts (total, off, made)."""
+        """Return the model for a file, a `State`: arrays (weights, level numbers) and facts (total, off, made).
+
+        The arrays' names are "weights" and "column " before a column's name.
+        """
         facts = {"total": self.total, "off": None if self.off is None else dict(self.off), "made": self.made}
         return State(facts, {"weights": self.weights, **{f"column {n}": self.codes[n] for n in self.schema.names}})
 

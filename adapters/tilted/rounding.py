@@ -104,7 +104,10 @@ class _Pairs:
         return float(np.abs(self._off(self._number(rows))).sum())
 
     def exchanged(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return `rows`, row numbers, after greedy exchanges: a new one replaces that whose removal gains most."""
+        """Return an array of row numbers: `rows` after greedy exchanges, which replace one row by another each.
+
+        A new one replaces that whose removal gains most; a number may occur several times.
+        """
         cells, number = self._cells, self._number(rows)
         off = self._off(number)
         for _ in range(min(SWAPS, LOOKS // max(1, cells.size))):
