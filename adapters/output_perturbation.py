@@ -93,7 +93,7 @@ class OutputPerturbation(Mechanism[Regression]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: the minimiser; counts too if groups are balanced."""
+        """Frozen set of classes of questions: the minimiser; counts too if groups are balanced."""
         return frozenset({Minimiser, Counts} if self.objective == "balanced" else {Minimiser})
 
     def price(self, public: Public, budget: Budget) -> Allotment:

@@ -156,7 +156,10 @@ class _Part:
 
     @classmethod
     def of(cls, clique: Clique, table: Floats, evidence: set[str], levels: Mapping[str, int]) -> _Part:
-        """Return the factor `clique` with its known columns apart."""
+        """Return the `_Part` of a factor: `table`, logs with an axis for each column of `clique`, known columns apart.
+
+        `evidence` are the known columns, `levels` the numbers of levels by column.
+        """
         known, free = (tuple(c for c in clique if (c in evidence) == there) for there in (True, False))
         shape = [*(levels[c] for c in free), math.prod(levels[c] for c in known)]
         turned = np.transpose(table, [clique.index(c) for c in (*free, *known)]).reshape(shape)

@@ -102,9 +102,10 @@ class Completion:
         self._stages: dict[int, _Stage] = {}
 
     def draw(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
-        """Return rows whose known columns have the codes `given`, and whose other columns are drawn by `rng`.
+        """Return `Completed` rows whose known columns have the codes `given`, the other columns drawn by `rng`.
 
-        `allowed` restricts each of `limited`. Raises MechanismError if rules and allowed codes leave a row no cell.
+        `given` is known column -> codes; `allowed` has one `Allowed` for each limited set of columns, in order.
+        MechanismError if rules and allowed codes leave a row no cell.
         """
         found = self.attempt(given, rng, *allowed)
         if found.impossible.size:

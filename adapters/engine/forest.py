@@ -137,7 +137,10 @@ class Forest:
         return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
     def _beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return (log marginals of all cliques by `potentials` up to a tree's constant, trees' log partition sums)."""
+        """Return two flat arrays: all cells' log marginals by `potentials`, and the trees' log partition sums.
+
+        The log marginals are up to a constant of each tree.
+        """
         logs = potentials.copy()
         sent = []
         # collect: messages go from the leaves to the roots, the deepest edges first

@@ -68,7 +68,7 @@ class Objectives:
         return terms
 
     def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
-        """Return pairs (clique, its terms, a flat copy), one for each table of model `number`, out of all `terms`."""
+        """Return a tuple of pairs (clique, flat copy of its terms), one a table of model `number`, of all `terms`."""
         return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
     def each(self, values: NDArray[Any]) -> NDArray[Any]:

@@ -101,7 +101,7 @@ class Solution:
 
 
 def engine(name: str) -> Solver[Problem, Solution]:
-    """Return the solver of graphical models: Private-PGM's for the name `mbi`, else this module's."""
+    """Return the `Solver` of graphical models: Private-PGM's for the name `mbi`, else this module's."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 
@@ -136,7 +136,10 @@ def solve(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _solved(problems: Sequence[Problem]) -> list[Solution]:
-    """Return each problem's solution: large models alone, one a core; small ones in batches of `TOGETHER` cells."""
+    """Return a list of the problems' `Solution`s: large ones alone, one a core; small ones in batches.
+
+    A batch has `TOGETHER` cells.
+    """
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)

@@ -74,7 +74,7 @@ class MixtureLearner(Learner[ProductMixture]):
             return [np.asarray(table * self.total, np.float64) for table in self._generated().marginals(cliques)]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique the array of its cells' probabilities: expected counts over the total."""
+        """Return a list, for each clique the array of its cells' probabilities: expected counts over the total."""
         return [table / self.total for table in self.expected(cliques)]
 
     def stratum(self, public: Public, prior: float) -> Program[MixtureLearner]:
@@ -97,7 +97,10 @@ class MixtureLearner(Learner[ProductMixture]):
         )
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the `ProductMixture` of rows with allowed levels alone, in the columns of `schema`, with no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
         return self.model.conditioned(schema, levels)
 
 

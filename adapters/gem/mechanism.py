@@ -212,7 +212,10 @@ class GEM(Poolable[ProductMixture]):
         )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return a learner of the schema's model by tables `ones`, `total` records; its generator begins by `rng`."""
+        """Return a `MixtureLearner` of the schema's model by one-column tables `ones`, for `total` records.
+
+        Its model is of independent columns until it is fitted; its generator begins by `rng`.
+        """
         model = ProductMixture.independent(schema, ones, total)
         # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]

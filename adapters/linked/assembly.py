@@ -244,7 +244,11 @@ class Assembly:
             now.before[rows] = placed.numbers[roles.stepped]
 
     def _joined(self, n: int, parent: Codes, places: list[_Placed], counted: DrawCounts) -> DrawnTables:
-        """Return the parents with their rows sorted by parent and place, and what these add up to."""
+        """Return the `DrawnTables` of `n` parents: rows sorted by parent and place, and what these add up to.
+
+        `parent` is the parents' codes by column, `places` the rows drawn at each place; `counted` gets the numbers of
+        parents, rows, and sums in other bands.
+        """
         roles = self.roles
         owner = np.concatenate([placed.rows for placed in places])
         order = np.argsort(owner, kind="stable")

@@ -146,7 +146,10 @@ class Limits:
         return Allowed(kinds.ravel().astype(np.intp), fits[used // 3].reshape(shape) * allowed[:, None])
 
     def _before(self, numbers: Floats) -> Ints:
-        """Return the band of each number before that the model knows: its own, or that of the first row's bins."""
+        """Return an array, the band known to the model of each of `numbers` in the row before.
+
+        Bands are the column's own, or the first row's bins; all 0 where the model knows neither.
+        """
         stepped = self.roles.stepped
         assert stepped is not None  # noqa: S101 - see _parts
         if PREVIOUS in self.known:
@@ -195,7 +198,7 @@ class Limits:
         return Allowed(((now.others == 1) & inside).astype(np.intp), np.stack([np.ones_like(last), last]))
 
     def _rest(self, now: OpenParents) -> Allowed:
-        """Return the codes of the summed column and the condition where a model knows nothing of what is left.
+        """Return `Allowed` codes of the summed column and the condition, where a model knows nothing of what is left.
 
         The last row that does not meet the condition has a number in the bin of what is left.
         """

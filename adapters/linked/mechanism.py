@@ -255,7 +255,7 @@ class Linked(Mechanism[LinkedModel]):
         return tuple(known), replace(share, amount=down(Fraction(share.amount) - Fraction(first)))
 
     def _divided(self, public: Public, allot: Allotment) -> dict[str, Allotment]:
-        """Return the allotment of each step, in order; together they are at most the whole."""
+        """Return {step: its `Allotment`}, in order; together they are at most the whole."""
         left = Fraction(allot.amount)
         found: dict[str, Allotment] = {}
         parts = self.parts(public, allot.rho)
@@ -271,7 +271,7 @@ class Linked(Mechanism[LinkedModel]):
 
 
 def linked_of(public: Public) -> LinkedSchema:
-    """Return the linked schema of public facts; Unsupported for a table that is not linked."""
+    """Return the `LinkedSchema` of public facts; Unsupported for a table that is not linked."""
     schema = public.schema
     if not isinstance(schema, CountedTables):
         raise Unsupported(

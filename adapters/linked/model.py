@@ -106,7 +106,10 @@ class LinkedModel(Model):
     def linked_tables(
         self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
     ) -> Mapping[str, pa.Table]:
-        """Draw n parents and their child rows; return both tables by name, and note in `counted` what was given up."""
+        """Return a mapping from name to Arrow table, the parents' and the children's, of `n` parents drawn by `rng`.
+
+        The numbers of what was given up are put into the mapping `counted`, if there is one.
+        """
         linked = self.linked
         drawn, given_up = self.assembly.draw(n, rng)
         order = next((name for name in linked.order if name not in linked.child.columns), None)

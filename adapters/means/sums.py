@@ -144,9 +144,9 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Program paid by `pay`: number of records with a value in all `columns`, noisy, or declared by public facts.
+    """Program paid by `pay` that returns the `MeanCount` of records with a value in all `columns`.
 
-    The settings say which.
+    It is noisy, or declared by public facts: the settings say which.
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.

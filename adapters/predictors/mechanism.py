@@ -204,10 +204,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the groups' layout, by public facts and budget, if they are asked by themselves.
-
-        None if all together.
-        """
+        """Return the groups' `Layout` by public facts and budget; None if all are asked together."""
         return self.families_here(public).declared if self.by_group else None
 
     @once

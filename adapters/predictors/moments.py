@@ -81,7 +81,7 @@ class NoisyMoments:
 
     @classmethod
     def newton(cls, square: NoisySum, gradient: NoisySum, centre: Floats) -> NoisyMoments:
-        """Return the moments of a logistic Newton step from the coefficients `centre`, from noisy sums.
+        """Return the `NoisyMoments` of a logistic Newton step from the coefficients `centre`, from noisy sums.
 
         `square` is four times the curvature's upper triangle, `gradient` the gradient.
         """

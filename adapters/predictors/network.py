@@ -64,7 +64,7 @@ class Network(Scored):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Network:
-        """Return the model, in a schema, of a stored state: weights by name, and facts.
+        """Return the `Network`, in a schema, of a stored `State`: weights by name, and facts.
 
         ReleaseError for such as do not fit the schema or each other.
         """

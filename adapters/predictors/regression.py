@@ -197,7 +197,7 @@ class Regression(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Regression:
-        """Return the model, in a schema, of a stored state: arrays by name, and facts.
+        """Return the `Regression`, in a schema, of a stored `State`: arrays by name, and facts.
 
         ReleaseError for such as do not fit the schema or each other.
         """

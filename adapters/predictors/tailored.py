@@ -229,12 +229,10 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`: (`model`'s numbers, noise).
+    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`; returns (`model`'s numbers, noise).
 
-    The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
-    groups' mean gradients.
-
-    Returns (`model`'s numbers, noise).
+    The numbers are an array as `start`. The noise is that of the first step's gradient: a standard deviation, in a
+    coordinate of the weighted sum of the groups' mean gradients.
     """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()

@@ -137,9 +137,10 @@ class PredictorProblem:
         return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """Return the question for a sum of clipped losses at coefficients `theta`: a group's, by number, or (None) all.
+        """Return the question `Losses` for a sum of clipped losses at coefficients `theta`.
 
-        Losses are squared residuals for `linear` or with `squared`, else log losses.
+        It is of the group of this number, or of all for None. Losses are squared residuals for `linear` or with
+        `squared`, a flag, else log losses.
         """
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
         most = {"linear": self.settings.loss_clip, "logistic": 1.0, "softmax": 2.0}[self.link]  # of squared residuals

@@ -85,9 +85,10 @@ class ReductionsProblem:
         return (size,) if levels == 2 else (size, levels)
 
     def confusions(self, thetas: Floats, *, pure: bool = False) -> Confusions:
-        """Return the question for counts by group, label and prediction of each classifier, an entry of `thetas`.
+        """Return the question `Confusions` for counts by group, label and prediction of each classifier.
 
-        Counts that are paid in `pure` epsilon are priced by the L1 norm.
+        Classifiers are the entries of `thetas`. With `pure`, a flag, counts are priced by the L1 norm, for pure
+        epsilon.
         """
         return Confusions(self.design, self.target, rounded(thetas), self.by, "l1" if pure else "l2")
 

@@ -109,7 +109,7 @@ def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: flo
 
 
 def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: Sequence[str]) -> tuple[Known, ...]:
-    """Return a stratum's tables with the doubts that everybody's answers raise: a larger error, or left out.
+    """Return a tuple of a stratum's `Known` tables, with a larger error or left out by everybody's answers.
 
     A stratum may measure nothing of a column; its own shares are then taken to be as far off as everybody's.
 

@@ -134,7 +134,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     @abstractmethod
     def _target(self) -> Column:
-        """Return the schema's column of the target."""
+        """Return the declaration, a `Column`, of the target in the schema."""
 
     def table_of_nobody(self, x: Any) -> PrivateTable:
         """Return a `PrivateTable` as a fit to features like `x` opens, with one row that is nobody's, to price it."""

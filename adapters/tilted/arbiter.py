@@ -143,7 +143,10 @@ class Arbiter(Learner[Any]):
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """Program on public facts: a stratum's learner from the leader; `prior` is its weight, in records."""
+        """Program on public facts that returns a stratum's learner, made by the leader's `stratum`.
+
+        `prior` is the leader's weight in it, in records.
+        """
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
