@@ -165,7 +165,7 @@ class Product(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Return the model, in a schema, of a stored state: an array by column.
+        """Return the `Product`, in a schema, of a stored `State`: an array by column.
 
         ReleaseError for arrays that are no distributions.
         """

@@ -195,9 +195,9 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Program for `rho` that returns a spanning tree's pairs by tables `paid`; `rehearsed` omits most candidates.
+    """Program for `rho` that returns a tuple of pairs, a spanning tree of the columns, by their tables `paid`.
 
-    The columns of a certain public table are joined already.
+    With `rehearsed`, a flag, most candidates are left out. The columns of a certain public table are joined already.
     """
     schema, total = public.schema, records(paid, public.size)
     share = {table.clique[0]: _distribution(table) for table in columns_by(public, paid, total)}
@@ -240,7 +240,7 @@ def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
 
 
 def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:
-    """Return the table of probabilities of each pair under independence, from the columns' noisy tables `ones`."""
+    """Return a list of the pairs' tables of probabilities under independence, from the columns' noisy tables `ones`."""
     share = {table.clique[0]: _distribution(table) for table in ones}
     return [np.multiply.outer(share[a], share[b]) for a, b in pairs]
 

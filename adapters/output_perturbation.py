@@ -104,7 +104,7 @@ class OutputPerturbation(Mechanism[Regression]):
 
     @once
     def question(self, public: Public, rho: float) -> Minimiser:
-        """Return the question for `rho` by public facts and settings, without weights of groups.
+        """Return the question, a `Minimiser`, for `rho` by public facts and settings, without weights of groups.
 
         Unsupported for settings that the schema does not allow.
         """

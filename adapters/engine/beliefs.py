@@ -92,7 +92,7 @@ class Beliefs:
         n: int,
         rng: Generator,
     ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
-        """Return the codes drawn by `rng` of all columns but the known ones, and a mask of rows of probability 0.
+        """Return (dict of codes drawn by `rng` by column, all but the known ones; a mask of rows of probability 0).
 
         `given` are the known codes of n rows by column; `kinds` and `logs`, of each set of limited columns, the kind of
         each row and the kinds' tables (kinds, levels ...), 0 where allowed and -inf elsewhere.
@@ -168,7 +168,7 @@ class _Part:
         return cls(known, strides, free, turned, _scaled(turned, axes=len(free)))
 
     def lines(self, given: Mapping[str, Ints], n: int) -> Ints:
-        """Return the line of known codes of each of n rows."""
+        """Return an array, for each of `n` rows the number of the line of its known codes, `given` by column."""
         found = np.zeros(n, dtype=np.intp)
         for column, stride in zip(self.known, self.strides, strict=True):
             found += stride * given[column]
@@ -333,7 +333,10 @@ def _combine(belief: Floats, columns: Clique, own: Clique, table: Floats, *, log
 
 
 def _indexed_last(taken: Floats, index: tuple[Ints | slice, ...]) -> Floats:
-    """Return an array taken by an index of arrays and slices, and one more array, with the arrays' axis last."""
+    """Return the array `taken`, which was indexed by `index`, with the axis of the index's arrays last.
+
+    `index` has arrays and slices, and one more array at its end.
+    """
     arrays = [i for i, each in enumerate(index) if not isinstance(each, slice)]
     # arrays side by side, up to the last axis, leave theirs where they are
     together = arrays == list(range(len(index) - len(arrays), len(index)))

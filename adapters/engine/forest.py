@@ -42,7 +42,7 @@ class _Level:
 
 
 def projection(shape: tuple[int, ...], axes: Sequence[int]) -> Indices:
-    """Return, for each cell of a table of `shape` (row-major), the number of its cell in the table over `axes`."""
+    """Return an array, for each cell of a table of `shape` (row-major) the number of its cell in that over `axes`."""
     kept = [shape[axis] for axis in axes]
     cell = np.zeros(shape, dtype=np.intp)
     for axis, stride in zip(axes, _strides(kept), strict=True):

@@ -122,7 +122,7 @@ class Graphical(TableModel):
 
     @cached_property
     def _marginals(self) -> Marginals:
-        """Object that computes the marginals of any columns from the calibrated tables."""
+        """The `Marginals` that compute tables of any columns from the calibrated ones."""
         return Marginals(self.tree, self._calibrated)
 
     @cached_property
@@ -212,7 +212,7 @@ class Graphical(TableModel):
 
 @lru_cache(maxsize=32)
 def _laid_out(tree: JunctionTree) -> Forest:
-    """Return the layout of one tree, cached for all strata of equal structure: it is larger than the potentials."""
+    """Return the `Forest` of one tree, cached for all strata of equal structure: it is larger than the potentials."""
     return laid_out([tree])
 
 

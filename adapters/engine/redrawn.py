@@ -32,9 +32,10 @@ SURER = 16.0
 def redrawn(
     model: Graphical, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models, each fitted to `rows` x its own tables of columns in `tables`, plus noise by `rng`.
+    """Return a list of `times` `Graphical`s, each fitted to `rows` x its own tables, plus noise by `rng`.
 
-    Tables outside the model's cliques are left out; see `TableModel.redrawn`.
+    The tables are of the columns in `tables`, triples (columns, counts, sigma) of which the counts are not used. Those
+    outside the model's cliques are left out; see `TableModel.redrawn`.
     """
     sizes = tuple((name, model.schema.size(name)) for name in model.schema.names)
     held = [set(clique) for clique in model.tree.cliques]

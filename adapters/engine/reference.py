@@ -141,7 +141,10 @@ class _Objective:
 
 @cache
 def _compiled() -> Callable[[_Objective, Any, Mapping[str, Any]], Any]:
-    """Return the objective as one compiled program a tree; mbi's first call would compile hundreds of small ones."""
+    """Return the function of (objective, marginals, facts) that mbi calls, compiled as one program a tree.
+
+    The first call of mbi's own would compile hundreds of small ones.
+    """
     import jax
 
     return jax.jit(_value, static_argnums=0)

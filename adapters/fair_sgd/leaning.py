@@ -163,7 +163,7 @@ class Leaning:
         return found
 
     def _longer(self) -> Floats:
-        """Return, by group, its fraction of clipped gradients over everybody's fraction; at most `most_clip` - 1."""
+        """Return an array, each group's fraction of clipped gradients over everybody's; at most `most_clip` - 1."""
         tally = self.kept["tally"]
         sizes, long = self.sizes(), np.maximum(tally.mean.reshape(-1, 2)[:, 1], 0)
         # fractions of clipped gradients by group and overall; negative noisy counts are 0

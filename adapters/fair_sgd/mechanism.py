@@ -122,7 +122,7 @@ class FairSGD(Mechanism[Regression | Network]):
 
     @once
     def task(self, public: Public, budget: Budget) -> FairSgdProblem:
-        """Return the task by public facts, settings and budget, cached.
+        """Return the `FairSgdProblem` by public facts, settings and budget, cached.
 
         Unsupported or UsageError for settings that the schema does not allow.
         """

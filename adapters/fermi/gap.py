@@ -162,7 +162,10 @@ class MeasuredGap:
         return "missed" if self.low > wanted else "not to be told"
 
     def stated(self, wanted: float, criterion: str) -> dict[str, Any]:
-        """Return JSON values for a certificate: the gap beside the wanted one, by its criterion."""
+        """Return a dict of JSON values for a certificate: the gap beside the wanted one, by its criterion.
+
+        Keys: criterion, wanted, measured, noise, low, high, level, status.
+        """
         return {
             "criterion": criterion,
             "wanted": wanted,

@@ -93,7 +93,7 @@ def _counted(table: MeasuredTable) -> NDArray[np.bool_]:
 
 
 def train(problems: Sequence[Training]) -> list[Reals]:
-    """Return the trained parameters of each problem, one by one: the driver trains several in parallel."""
+    """Return a list of the problems' trained parameters, a flat array each: the driver trains several in parallel."""
     return [_train(problem) for problem in problems]
 
 

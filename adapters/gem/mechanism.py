@@ -200,7 +200,10 @@ class GEM(Poolable[ProductMixture]):
         return self.rounds or usual
 
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return an untrained generator, by `rng`, over a schema, of `total` records, started at tables `ones`."""
+        """Return a `MixtureLearner` with an untrained generator, by `rng`, over a schema, of `total` records.
+
+        It is started at the one-column tables `ones`.
+        """
         source = self._source(schema, rng)
         return MixtureLearner(
             schema=schema,

@@ -158,7 +158,10 @@ class Assembly:
         return found
 
     def _number(self, name: str, codes: NDArray[Any], rng: Generator) -> Floats:
-        """Return a number in the bin of each code, by the column's law; NaN for a level without one."""
+        """Return an array, a number in the bin of each of `codes`, by the law of the column `name`.
+
+        NaN for a level without a number.
+        """
         column = self.roles.number(name)
         found = numbers_in_bins(column, codes.astype(np.int64), rng, self.laws.get(name) or declared(column))
         return np.where(codes < len(column.extents), found.astype(np.float64), np.nan)
@@ -166,7 +169,11 @@ class Assembly:
     def _begin(
         self, parent: Codes, first: Codes, numbers: dict[str, Floats], size: Ints, rng: Generator
     ) -> OpenParents:
-        """Return the states after the first row. The first row's number of the summed column may be drawn again."""
+        """Return the `OpenParents` after the first row, whose number of the summed column may be drawn again.
+
+        `parent` and `first` are codes by column of the parents and their first rows, `size` the numbers of rows. A
+        number drawn again replaces that in `numbers`.
+        """
         roles, n = self.roles, len(size)
         rest = np.maximum(size - 1, 0)
         met = np.zeros(n, dtype=np.intp)

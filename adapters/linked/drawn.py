@@ -36,7 +36,10 @@ class DrawCounts:
     """Rows of the parent's model that broke a rule and were drawn again."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain numbers."""
+        """Return a dict of plain numbers: parents, rows, relaxed, other_bands; and two dicts.
+
+        These are `backed_off`, numbers of rows by column, and `rules`.
+        """
         return {
             "parents": self.parents,
             "rows": self.rows,

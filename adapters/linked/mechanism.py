@@ -186,7 +186,10 @@ class Linked(Mechanism[LinkedModel]):
             yield from fitted.rehearsal(replace(facts, known=known), left, rng)
 
     def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
-        """Return (base of a step, its facts): `size` parents have a row in the counted table, if that is known."""
+        """Return (AIM or MST for step `slot`, its `Public` facts).
+
+        `size`, or None if unknown, is the number of parents that have a row in the step's counted table.
+        """
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
         given = () if slot == PARENT else self.evidence(linked_of(public), slot)
@@ -207,7 +210,10 @@ class Linked(Mechanism[LinkedModel]):
         ), facts
 
     def evidence(self, linked: LinkedSchema, slot: str) -> tuple[str, ...]:
-        """Return the counted columns that are given in a step: the setting's, or default ones; and the states."""
+        """Return a tuple of names of the counted columns given in step `slot`: set or default ones, and the states.
+
+        UsageError for columns of the setting that there are not.
+        """
         levels, own, parent = slot_levels(linked, slot), _own(linked, slot), slot_levels(linked, PARENT)
         state = tuple(name for name in levels if named(slot, name) not in own and name not in parent)
         asked = self.conditions.get(slot)
@@ -242,7 +248,10 @@ class Linked(Mechanism[LinkedModel]):
         return found
 
     def _measured(self, slot: str, facts: Public, share: Allotment) -> Program[tuple[tuple[Known, ...], Allotment]]:
-        """Program that measures the required tables of a step; returns them as known ones, and the allotment left."""
+        """Program that measures a step's required tables; returns (tuple of `Known` tables, `Allotment` left).
+
+        The step is `slot`, `facts` are its public facts, `share` is its allotment.
+        """
         cliques = self.required_of(slot, facts.schema)
         if not cliques:
             return (), share

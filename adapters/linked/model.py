@@ -57,7 +57,10 @@ class LinkedModel(Model):
     """Number of parents: declared, or by the noisy tables."""
 
     def state(self) -> State:
-        """Return kinds, columns and facts of the models, and their arrays by the counted table's name."""
+        """Return the model for a file, a `State`: kinds, columns, facts and terms by step, and the number of parents.
+
+        Arrays are those of the steps' models, their names after the step's and a slash.
+        """
         facts, arrays = dict[str, Any](), dict[str, Any]()
         for slot, part in self.parts.items():
             own = part.state()

@@ -77,7 +77,10 @@ def _counted(column: Column, counts: NDArray[np.intp]) -> tuple[NDArray[np.intp]
 
 
 def _typed(columns: Mapping[str, Column], exact: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the numbers of numeric columns in the type that bins are drawn in, and 0 for a level without one."""
+    """Return a dict of the arrays `exact` of numeric columns, in the type that bins are drawn in.
+
+    NaN, a level without a number, becomes 0; categorical columns are left out.
+    """
     found = {}
     for name, numbers in exact.items():
         column = columns[name]

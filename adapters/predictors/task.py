@@ -123,9 +123,10 @@ class PredictorProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Gradients:
-        """Return the question for a sum of clipped gradients at coefficients `theta`, of a group (number) or None: all.
+        """Return the question `Gradients` for a sum of clipped gradients at coefficients `theta`.
 
-        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
+        for its cell of the columns `by`; None multiplies by 1.
         """
         design, thetas = self._asked(theta, group)
         return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)

@@ -131,9 +131,9 @@ class RandomisedClassifier(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of rows (codes by column) by name: `prediction`, `probability=LEVEL`s.
+        """Return a mapping from output column to array, an entry a row: `prediction`, `probability=LEVEL`s.
 
-        `mean_probability` for goals of losses.
+        `rows` are codes by column. `mean_probability` is there for goals of losses; see `mean_probability`.
         """
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)

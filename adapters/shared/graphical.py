@@ -68,7 +68,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     @property
     def model(self) -> Graphical:
-        """Model of the last fit, with the learner's schema."""
+        """The `Graphical` of the last fit, with the learner's schema."""
         return Graphical.of(self.schema, self.fitted)
 
     def taken_in(self, *, last: bool) -> list[MeasuredTable]:

@@ -127,7 +127,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
-    """Return those of `known` tables that none of `measured`, of `total` records, contradicts beyond chance."""
+    """Return a list of the `Known` tables that none of `measured`, of `total` records, contradicts beyond chance."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 

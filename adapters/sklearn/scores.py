@@ -90,7 +90,10 @@ class NoisyScore:
 
     @staticmethod
     def _table(model: GroupedEstimator, values: pd.Series[Any], x: Any) -> PrivateTable:
-        """Return the private table of one column, the marks `values` of rows `x`, on the account of the model's."""
+        """Return the `PrivateTable` of one column, the marks `values` of rows `x`, on the account of `model`.
+
+        Marks are 0 or 1 as text for an estimator that classifies, else squared errors.
+        """
         column: Column = Categorical(levels=("0", "1"))
         name = RIGHT
         if not is_classifier(model):

@@ -82,7 +82,7 @@ def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
 
 
 def _tilt(problem: Tilt) -> Tilted:
-    """Return the solution of one problem: its rows' new weights, and the dual unknowns."""
+    """Return the `Tilted` of one problem: its rows' new weights, and the dual unknowns."""
     from scipy.optimize import minimize
     from scipy.sparse import csr_matrix
 

@@ -233,11 +233,11 @@ class TiltedLearner(Learner[TiltedRows]):
         return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
-        """Program on public facts that returns a stratum's learner: its prior rows and some of everybody's, tilted.
+        """Program on public facts that returns a stratum's `TiltedLearner`: prior rows and some of everybody's.
 
         The weight of everybody's rows is the fraction of everybody's tables about which the prior was wrong, or the
         weight of added rows if larger, within limits. If it was wrong about most, its trust in a stratum's tables is at
-        most the median of its trusts.
+        most the median of its trusts. `prior` is not used.
         """
         rows = public.prior
         assert rows is not None and rows.parent is not None  # noqa: S101, PT018 - Public.within made them
