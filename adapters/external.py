@@ -219,7 +219,7 @@ class Drawn(TableModel):
         return {column: codes[picked] for column, codes in self.codes.items()}
 
     def state(self) -> State:
-        """Return the model for a file: an array of level numbers for each column, no facts."""
+        """Return the model for a file, a `State`: an array of level numbers for each column, no facts."""
         return State({}, dict(self.codes))
 
     @classmethod

@@ -129,7 +129,7 @@ class Product(TableModel):
         return Product(schema, found)
 
     def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Product]:
-        """Return a list of `times` models of `rows` records, each from noisy counts in `tables` plus noise by `rng`.
+        """Return a list of `times` `Product`s of `rows` records, from noisy counts in `tables` plus noise by `rng`.
 
         `tables` are (columns, noisy counts, sigma), of which sigma is the noise's scale. Neither is denoised: posterior
         means are nearer to the true counts than their noise is wide, but to one side.

@@ -226,7 +226,10 @@ class _Node:
     """Sets of limited columns: number, columns."""
 
     def pieces(self, given: Mapping[str, Ints], *, log: bool, n: int) -> list[_Piece]:
-        """Return the node's factors as pieces, with the line of each of n rows."""
+        """Return a list of the node's factors as `_Piece`s, each with the line of each of `n` rows.
+
+        `given` is known column -> codes. With `log`, a flag, tables are logarithms, else scaled factors.
+        """
         return [_Piece(p.free, p.table if log else p.scaled, p.lines(given, n)) for p in self.parts]
 
     def message(self, group: _Group, *, log: bool) -> Floats:
@@ -303,7 +306,7 @@ class _Node:
 
 
 def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
-    """Return for each row a cell drawn with the weights (cells, lines) of its line, those of line[row]."""
+    """Return an array, for each row a cell drawn with the weights (cells, lines) of its line, those of line[row]."""
     if len(line) > REPEATED * weights.shape[1]:
         # many rows of a line share them out evenly
         found: Ints = draw(np.ascontiguousarray(weights.T), line, rng).astype(np.intp)

@@ -237,7 +237,7 @@ def factors_of(model: Graphical) -> list[Factor]:
 
 
 def _forbidden(model: Graphical, clique: Clique) -> NDArray[np.bool_]:
-    """Return a mask of the cells of a clique that a rule of the model's schema forbids."""
+    """Return a mask of a clique's cells, an axis a column: True where a rule of the model's schema forbids them."""
     found = np.zeros(model.schema.shape(clique), dtype=bool)
     for columns, cells in forbidden(model.schema).items():
         if set(columns) <= set(clique):

@@ -118,7 +118,7 @@ class _Kept:
         return sums, (np.log(sums) + top).squeeze(self._summed).transpose(self._order)
 
     def spread(self, kept: Floats) -> Floats:
-        """Return a table of the kept columns as a view that broadcasts over the whole table."""
+        """Return the array `kept`, a table of the kept columns, as a view that broadcasts over the whole table."""
         return kept.transpose(self._back).reshape(self._wide)
 
 

@@ -148,7 +148,11 @@ class Graphical(TableModel):
         return {column: rows[column] for column in self.schema.names}
 
     def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Graphical]:
-        """Return `times` models refitted to `rows` x its shares in the columns of `tables`, plus noise by `rng`."""
+        """Return a list of `times` `Graphical`s refitted to `rows` x its shares in the columns of `tables`.
+
+        Noise by `rng` is added to these; `tables` are triples (columns, counts, sigma), of which the counts are not
+        used.
+        """
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)

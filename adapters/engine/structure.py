@@ -82,9 +82,10 @@ def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def taken_in(
     sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
 ) -> list[bool]:
-    """Return, for each of `cliques`, True if a model of all `held` and it, columns `sizes`, has at most `most` cells.
+    """Return a list, for each of `cliques` True if a model of all `held` and it has at most `most` cells.
 
-    Equal to comparing `model_cells` of `held` and that clique; cliques that add the same edges share the result.
+    `sizes` are (column, levels) pairs. Equal to comparing `model_cells` of `held` and that clique; cliques that add the
+    same edges share the result.
     """
     growing = _growing(sizes, tuple(_neighbourhoods(sizes, held)), most)
     return [growing.takes(clique) for clique in cliques]

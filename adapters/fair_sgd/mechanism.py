@@ -113,7 +113,7 @@ class FairSGD(Mechanism[Regression | Network]):
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return a sampled allotment of all steps, with the least noise in the budget, by public facts.
+        """Return the `Allotment` of all steps, sampled, with the least noise in the budget, by public facts.
 
         Unsupported or UsageError for a schema that settings do not fit.
         """

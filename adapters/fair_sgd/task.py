@@ -85,9 +85,9 @@ class FairSgdProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:
-        """Return a step's question: sums of gradients at the coefficients `theta`, and of groups' statistics.
+        """Return a step's question, a `Mitigated`: sums of gradients at the coefficients `theta`, and of statistics.
 
-        `lean` has the clips and the penalty's slopes.
+        The statistics are the groups'; `lean` has the clips and the penalty's slopes.
         """
         shape = self.schema.shape(self.by)
 

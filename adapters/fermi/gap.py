@@ -69,7 +69,7 @@ class Steering:
 
     @property
     def multipliers(self) -> Floats:
-        """Signed multipliers: true class x contrast."""
+        """Array of signed multipliers: true class x contrast."""
         found: Floats = self.upper - self.lower
         return found
 

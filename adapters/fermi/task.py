@@ -135,7 +135,10 @@ class FermiProblem:
         return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)
 
     def decided(self, theta: Floats, slopes: Floats) -> FairGradients:
-        """Return the question of a step towards a wanted gap at `theta`: `query` by `slopes`, decisions by cell."""
+        """Return the question `FairGradients` of a step towards a wanted gap: gradients by `slopes`, decisions by cell.
+
+        `theta` are the coefficients, an entry a model; `slopes` are as for `query`.
+        """
         return FairGradients(
             self.design, self.target, self.link, theta, self.descent.clip, self.by, slopes, decided=True
         )

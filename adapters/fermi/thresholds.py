@@ -125,7 +125,7 @@ def counted(seen: Floats) -> tuple[Floats, Floats]:
 
 
 def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: float) -> Floats:
-    """Return a threshold for each group, a logit: of fewest errors, with rates no further apart than `bound`.
+    """Return an array of the groups' thresholds, logits, of fewest errors, with rates no further apart than `bound`.
 
     Args:
         positive: Positive decisions, threshold x group x true class; they do not grow with the threshold.

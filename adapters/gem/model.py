@@ -69,9 +69,10 @@ class ProductMixture(TableModel):
         return cls(schema, np.ones(1), tables, total)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the mixture in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
+        """Return the `ProductMixture` with allowed levels alone, in the columns of `schema`, which has no others.
 
-        If the condition has probability 0, components keep their weights.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. If the condition has
+        probability 0, components keep their weights.
         """
         weights = self._weighed({column: frozenset(some) for column, some in levels.items()})
         weights = weights / weights.sum() if weights.sum() > 0 else self.weights

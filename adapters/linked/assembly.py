@@ -94,7 +94,10 @@ class Assembly:
         ), counted
 
     def _meeting(self, n: int, rng: Generator, where: Where, counted: DrawCounts) -> DrawnTables:
-        """Return n parents that meet `where`, of derived columns too, which the child rows decide."""
+        """Return `DrawnTables` of `n` parents that meet `where`, of derived columns too, which the child rows decide.
+
+        `where` is column -> level numbers allowed. MechanismError if hardly any parent meets it.
+        """
         parts: list[DrawnTables] = []
         missing = n
         for _ in range(ROUNDS):
@@ -239,7 +242,7 @@ class Assembly:
         values[rows[outside]] = between(least[outside], most[outside], unit_of(column), rng)
 
     def _go_on(self, now: OpenParents, placed: _Placed) -> None:
-        """Change the states in place, after a child row."""
+        """Change the states `now` in place, after the child rows `placed`, by their parents' numbers."""
         roles, rows = self.roles, placed.rows
         met = roles.meets(CountRole(where=roles.condition), placed.codes, len(rows)) & bool(roles.condition)
         now.met[rows] = np.maximum(now.met[rows] - met, 0)

@@ -120,12 +120,12 @@ class Linked(Mechanism[LinkedModel]):
 
     @property
     def inner(self) -> AIM | MST:
-        """The base mechanism, typed."""
+        """The base mechanism, an `AIM` or `MST`."""
         return cast("AIM | MST", self.base)
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Classes of questions that the base asks."""
+        """Frozen set of the classes of questions that the base asks."""
         return self.inner.needs
 
     @property
@@ -300,7 +300,7 @@ def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
 
 
 def _pairs(given: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
-    """Return all pairs of a step's own columns, and of these with those that are given."""
+    """Return a list of all pairs of a step's own columns, and of these with those that are given."""
     return [*product(given, own), *combinations(own, 2)]
 
 

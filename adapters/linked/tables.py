@@ -32,7 +32,7 @@ def to_tables(
     start: int = 0,
     laws: tuple[Mapping[str, Inside], Mapping[str, Inside]] = ({}, {}),
 ) -> tuple[pa.Table, pa.Table]:
-    """Return (parents, child rows) with the columns and types of their schemas, and `key` before them.
+    """Return two Arrow tables, parents and child rows, in the columns and types of their schemas, `key` first.
 
     Args:
         roles: The roles of columns.

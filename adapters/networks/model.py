@@ -88,7 +88,10 @@ class Module(Scored):
         return [Section("network", "The network", text=[TEXT], facts=facts)]
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, network, target, fit) and the weights; no function is stored."""
+        """Return the model for a file, a `State`: facts (design, network, target, fit) and the array `weights`.
+
+        No function is stored.
+        """
         facts = {**design_facts(self.design), **self.blueprint.facts(), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"weights": self.weights})
 

@@ -98,7 +98,7 @@ class Pooled(Groupwise[Any]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Classes of questions that a fit may ask: the base's, counts, choices, splits and work."""
+        """Frozen set of classes of questions that a fit may ask: the base's, counts, choices, splits and work."""
         return self.inner.needs | {Counts, Choose, Split, Work}
 
     @property

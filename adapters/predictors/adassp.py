@@ -81,7 +81,10 @@ class AdaSSP(Mechanism[Regression]):
 
     @once
     def task(self, public: Public) -> tuple[Coded, str]:
-        """Return (design, target) by public facts and settings; Unsupported if the schema does not allow them."""
+        """Return (`Coded` design, target's name) by public facts and settings.
+
+        Unsupported if the schema does not allow them.
+        """
         check_columns(self.name, self.features, public)
         target = target_of(
             self.name, self.target, self.features, public, lambda c: isinstance(c, Numeric), "a numeric column"

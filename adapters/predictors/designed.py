@@ -36,7 +36,7 @@ class Designed(Predictor):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns of the design; if it has none, any one column, which tells the number of rows."""
+        """Tuple of the names of the design's columns; without any, one other column, which tells the number of rows."""
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self._other,)
 
     @property

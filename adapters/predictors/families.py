@@ -70,7 +70,7 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """Return the families of groups that the settings declare, without columns of one level in the public schema.
+    """Return the `Families` of groups that the settings declare, without columns of one level in the public schema.
 
     Unsupported for unknown columns, or crossings above `MOST_CELLS` under `combined`; UsageError for `sizes` that name
     other groups or not all.

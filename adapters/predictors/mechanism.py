@@ -155,7 +155,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Columns that define groups in any family, each once, by the settings."""
+        """Tuple of the names of the columns that define groups in any family, each once, by the settings."""
         return tuple(dict.fromkeys(name for family in self.families for name in family))
 
     @property

@@ -211,7 +211,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @once
     def task(self, public: Public) -> ReductionsProblem:
-        """Return the task that public schema and settings determine, cached.
+        """Return the `ReductionsProblem` that public schema and settings determine, cached.
 
         Unsupported or UsageError for settings that do not fit the schema.
         """
@@ -249,7 +249,10 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: ReductionsProblem, pay: Amount) -> Program[tuple[Sizes, Amount]]:
-        """Program that returns (sizes of a task's groups and labels, times a row's weight; the part of `pay` left)."""
+        """Program that returns (`Sizes` of a task's groups and labels, the part of `pay` that is left).
+
+        Sizes are numbers of records times a row's weight.
+        """
         weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, task.levels
         if task.sizes is not None:

@@ -59,7 +59,10 @@ class Learner(ABC, Generic[M]):
         return records(self.tables, self.size) if self.settled is None else self.settled
 
     def taken_in(self, *, last: bool) -> list[MeasuredTable]:
-        """Return the tables that a fit takes, between rounds or the last: public ones not refuted, then measured."""
+        """Return a list of the `MeasuredTable`s that a fit takes: public ones not refuted, then measured ones.
+
+        `last` is True for the last fit, False between rounds; it decides how sure public tables may be.
+        """
         public = believed(self.published, self.tables, self.total, LAST_SURER if last else SURER)
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
@@ -102,7 +105,10 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the model of the last fit with allowed levels alone, in the columns of `schema`, with no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
 
 
 class Poolable(Mechanism[M]):

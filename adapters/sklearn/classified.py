@@ -61,7 +61,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return float(super().score(X, y, sample_weight))
 
     def _target(self) -> Categorical:
-        """Return the column of the classes' numbers, as texts."""
+        """Return the declaration, a `Categorical`, of the target: its levels are the classes' numbers, as texts."""
         return Categorical(levels=tuple(map(str, range(len(self._declared())))))
 
     def _declared(self) -> Sequence[Any]:

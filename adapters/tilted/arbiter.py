@@ -94,7 +94,7 @@ class Arbiter(Learner[Any]):
 
     @property
     def model(self) -> Any:
-        """Model of the leader as of its last fit."""
+        """Model of the leader as of its last fit: a `TiltedRows` or the own learner's."""
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
@@ -150,9 +150,9 @@ class Arbiter(Learner[Any]):
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """Return the leading model of rows whose columns in `levels` have one of these numbers.
+        """Return the leading model with allowed levels alone, in the columns of `schema`, which has no others.
 
-        It has the columns of `schema`.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
         """
         return self.leader.conditioned(schema, levels)
 
@@ -210,7 +210,9 @@ def against(
 def tilted_to(
     tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """Program that returns a learner of the prior's rows, fitted to tables and joined by own rows; or None.
+    """Program that returns a `TiltedLearner` of the prior's rows, fitted to tables and joined by own rows; or None.
+
+    It is None without columns, or without a prior of all columns.
 
     Args:
         tables: The paid answers.

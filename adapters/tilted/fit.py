@@ -159,7 +159,7 @@ def _numbers(problem: Tilt) -> float:
 
 
 def _hasty(problem: Tilt) -> Tilt:
-    """Return a copy of the problem without tables, which the prior's weights solve: enough for rehearsals."""
+    """Return a copy of the `Tilt` without tables, which the prior's weights solve: enough for rehearsals."""
     return replace(problem, aims=(), start=np.zeros(0))
 
 

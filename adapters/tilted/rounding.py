@@ -53,7 +53,10 @@ def rounded(
 
 
 def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: Generator) -> NDArray[np.intp]:
-    """Return n row numbers, each by its weight, by systematic rounding in this order with one offset by `rng`."""
+    """Return an array of `n` row numbers, each by its weight, by systematic rounding with one offset by `rng`.
+
+    Rows are taken in the `order`, an array of row numbers.
+    """
     due = np.cumsum(weights[order])
     marks = np.floor(due / due[-1] * n + rng.random())
     marks = np.minimum(marks, n)
