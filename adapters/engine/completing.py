@@ -216,9 +216,10 @@ class _Stage:
 
 
 def factors_of(model: Graphical) -> list[Factor]:
-    """Return a model's factors: the terms of its measured tables where its potentials are made of them and of rules.
+    """Return a list of a model's factors, pairs (columns, array of logs): terms of its measured tables.
 
-    Otherwise the cliques' potentials, which join columns that no table has together.
+    Where its potentials are not made of terms and rules alone, they are the cliques' potentials, which join columns
+    that no table has together.
     """
     cliques = list(zip(model.tree.cliques, model.potentials, strict=True))
     terms = [(clique, term.reshape(model.schema.shape(clique))) for clique, term in model.terms]

@@ -274,7 +274,7 @@ class _Routes:
         return self._places[clique, port]
 
     def _order(self, clique: int, port: int) -> list[str]:
-        """Return the columns beyond the edge clique-port: the neighbour's own, then those past its other neighbours."""
+        """Return a list of columns beyond the edge `clique`-`port`: the neighbour's own, then those past its others."""
         order, todo = [], [(clique, port)]
         while todo:
             above, node = todo.pop()

@@ -229,7 +229,7 @@ class _State:
 
     @classmethod
     def first(cls, goal: Objectives, problems: Sequence[Problem]) -> _State:
-        """Return the state of all `problems` of a goal before the first step: terms of warm starts, or 0."""
+        """Return the `_State` of all `problems` of a goal before the first step: terms of warm starts, or 0."""
         terms, number = goal.first(), len(problems)
         _, objective, _ = goal.at(terms)
         step, growth = 2.0 / goal.steepness(), np.full(number, 2.0)

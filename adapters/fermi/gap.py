@@ -137,7 +137,10 @@ class MeasuredGap:
 
     @classmethod
     def of(cls, counts: Floats, sigma: float) -> MeasuredGap:
-        """Return the gap of noisy `counts`, true class x group x decision, with noise of deviation `sigma` in each."""
+        """Return the `MeasuredGap` of noisy `counts`, true class x group x decision.
+
+        Each count has noise of deviation `sigma`; without a group whose count is clear of it, value and noise are None.
+        """
         sizes = counts.sum(axis=-1)
         clear = sizes >= CLEAR * sigma * math.sqrt(2)
         safe = np.where(clear, sizes, 1.0)

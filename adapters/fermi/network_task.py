@@ -45,7 +45,7 @@ class FermiNetworkProblem(FermiProblem):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameters: all weights are one vector."""
+        """Shape of the parameters, a tuple of one number: all weights are one vector."""
         return (self.per_row.weights,)
 
     def start(self, models: int, rng: Generator) -> Floats:
@@ -77,7 +77,10 @@ class FermiNetworkProblem(FermiProblem):
 
 
 def network_task(task: FermiProblem) -> FermiNetworkProblem:
-    """Return a task's network version; Unsupported: no features, unlike pixels, layers that couple rows."""
+    """Return the `FermiNetworkProblem` of a task, with its network.
+
+    Unsupported: no features, another number of pixels, layers that couple rows.
+    """
     settings, who = task.settings, task.settings.name
     features = len(task.names) - 1
     assert settings.network is not None  # noqa: S101 - the caller's check

@@ -73,7 +73,9 @@ class OpenRows:
     def step(
         self, theta: Floats, slopes: Floats | None, allot: Allotment, weights: tuple[float, ...]
     ) -> Program[list[ExpectedSum]]:
-        """Ask a step's question; return for each model its gradient, then its sums of class probabilities by cell.
+        """Program that asks a step's question; returns a list, two `ExpectedSum`s a model.
+
+        These are its gradient, then its sums of class probabilities by cell.
 
         Args:
             theta: The coefficients, one entry a model.

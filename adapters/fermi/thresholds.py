@@ -151,7 +151,10 @@ def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: floa
 
 
 def shift(task: FermiProblem, by: Floats) -> Floats:
-    """Return a task's coefficients, 0 but of the groups' features, that add `by`, an entry a group, to logits."""
+    """Return an array of a task's coefficients, 0 but of the groups' features, that add `by` to logits.
+
+    `by` has an entry a group.
+    """
     columns = task.settings.groups
     groups = [{f"{c}={one.levels[c][0]}" for c in columns} for one in crossing(task.schema, columns)]
     active = np.array([[_holds(name, group) for name in task.names] for group in groups], np.float64)

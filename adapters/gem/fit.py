@@ -58,7 +58,10 @@ class TableLoss:
             self._tables.append((blocks, share.astype(kind), weight.astype(kind)))
 
     def slope(self, odds: Reals) -> tuple[float, Reals]:
-        """Return this table's misfit, a number, under probabilities `odds` (levels x components), and its gradient."""
+        """Return (misfit of all tables, a float, under probabilities `odds`; its gradient by these, an array).
+
+        `odds` are levels x components.
+        """
         slope, distance = np.zeros_like(odds), 0.0
         part = odds.dtype.type(1 / odds.shape[1])
         for blocks, share, weight in self._tables:

@@ -62,7 +62,10 @@ class MixtureLearner(Learner[ProductMixture]):
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Train the parameters on all tables, for a round's steps; with `last`, for `longest` times as many."""
+        """Program that trains the parameters on all tables, for a round's steps; returns nothing.
+
+        With `last`, a flag, for `longest` times as many.
+        """
         times, faster = (self.longest, self.faster) if last else (1, 1.0)
         steps, rate = times * self.iterations, faster * self.rate
         problem = Training(self.source, self.point, tuple(self.taken_in(last=last)), self.total, steps, rate)

@@ -105,7 +105,7 @@ class ProductMixture(TableModel):
         return marginals(self._layout, self._odds, self.weights, cliques)
 
     def _weighed(self, where: Where) -> NDArray[np.float64]:
-        """Return each component's weight times the probability of `where`: column -> level numbers allowed."""
+        """Return an array, each component's weight times the probability of `where`: column -> levels allowed."""
         weights = self.weights.copy()
         for column, allowed in where.items():
             weights *= self.tables[column][:, sorted(allowed)].sum(axis=1)

@@ -27,7 +27,7 @@ class Parametrisation(Protocol):
 
     @property
     def layout(self) -> LogitBlocks:
-        """Layout of the probabilities' rows: columns and their numbers of levels."""
+        """The `LogitBlocks` of the probabilities' rows: columns and their numbers of levels."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
         """Return start parameters, a flat array, by `rng`, with which each component's logits are near `logits`."""

@@ -50,7 +50,7 @@ class Amounts:
         return column
 
     def band(self, totals: Floats) -> Ints:
-        """Return the code of each sum in the parent's column; sums beyond its bounds are in its first or last bin."""
+        """Return an array of codes, each sum's in the parent's column; sums beyond bounds are in an outer bin."""
         codes = np.searchsorted(np.asarray(self._total.breaks, np.float64), totals, side="right") - 1
         found: Ints = np.clip(codes, 0, len(self._total.extents) - 1)
         return found
@@ -96,7 +96,7 @@ class Amounts:
         return len(self._total.extents)
 
     def _within(self, low: Floats, high: Floats, rest: Ints, rng: Generator) -> Floats:
-        """Return sums from `low` to `high`; a side without an end gets one from what `rest` rows can have."""
+        """Return an array of sums from `low` to `high`; a side without an end gets one by what `rest` rows can have."""
         column, rows = self._column, np.maximum(rest, 1)
         low = np.where(np.isinf(low), np.minimum(column.lower * rows, high), low)
         high = np.where(np.isinf(high), np.clip(low * OPEN, low, np.maximum(column.upper * rows, low)), high)
@@ -141,7 +141,10 @@ def below(end: Floats, column: Numeric) -> Floats:
 
 
 def between(low: Floats, high: Floats, unit: float, rng: Generator) -> Floats:
-    """Return numbers from `low` to `high`, both included, multiples of a unit above 0; in wide ranges evenly by log."""
+    """Return an array of numbers from `low` to `high`, both included, in wide ranges above 0 evenly by log.
+
+    They are multiples of `unit`; with unit 0 any numbers.
+    """
     share = rng.random(len(low))
     found = low + share * (high - low + unit)
     wide = (low > 0) & (high > WIDE * low)

@@ -226,7 +226,10 @@ class Assembly:
         return self._slots[place]
 
     def _step(self, numbers: dict[str, Floats], codes: Codes, now: OpenParents, rng: Generator) -> None:
-        """Set numbers of the stepped column, in place, to some that lie in the band of the difference as well."""
+        """Set numbers of the stepped column, in place, to some that lie in the band of the difference as well.
+
+        `numbers` and `codes` are those of the child rows by column, `now` the states before them.
+        """
         stepped = self.roles.stepped
         assert stepped is not None  # noqa: S101 - the caller looked
         column = self.roles.number(stepped)
@@ -300,7 +303,10 @@ class _Slot:
 
     @classmethod
     def of(cls, roles: LinkRoles, models: LinkedModels, place: int, first: tuple[str, ...]) -> _Slot:
-        """Return the prepared model of a place; the columns `first` are given up before all other known ones."""
+        """Return the `_Slot`, a prepared model, of a place, 1 for the second child row.
+
+        The columns `first` are given up before all other known ones.
+        """
         model, prefix = models.slot(place)
         names = [name.removeprefix(prefix) for name in model.schema.names]
         drawn = frozenset((*roles.child.names, DIFFERENCE, ALL)) & frozenset(names)

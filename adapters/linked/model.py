@@ -78,7 +78,10 @@ class LinkedModel(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> LinkedModel:
-        """Return the model of a stored state; ReleaseError unless each part has columns of its counted table alone."""
+        """Return the `LinkedModel` of a stored `State`.
+
+        ReleaseError unless each part has columns of its counted table alone, and sound terms.
+        """
         if not isinstance(schema, CountedTables):
             raise ReleaseError("model: linked tables have a schema of format stratsynth-schema/2.")
         parts = {}
@@ -125,7 +128,7 @@ class LinkedModel(Model):
 
     @property
     def linked(self) -> LinkedSchema:
-        """Schema of the two tables."""
+        """The `LinkedSchema` of the two tables."""
         return self.schema.linked
 
     @cached_property
@@ -156,7 +159,7 @@ class LinkedModel(Model):
 
 
 def roles_of(linked: LinkedSchema) -> LinkRoles:
-    """Return the roles of the columns of two linked tables, as drawing takes them."""
+    """Return the `LinkRoles` of the columns of two linked tables, as drawing takes them."""
     left, before, apart = sum_bands(linked), number_bands(linked), difference_bands(linked)
     summed = None
     if linked.sum is not None and left is not None:

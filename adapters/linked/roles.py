@@ -159,7 +159,10 @@ class LinkedModels:
     """Beginnings of the models' column names, before the names of roles."""
 
     def slot(self, place: int) -> tuple[Graphical, str]:
-        """Return the model of the child row at a place, 1 for the second, and the beginning of its columns' names."""
+        """Return (`Graphical` of the child row at a place, 1 for the second; the beginning of its columns' names).
+
+        Unsupported if there is no such model.
+        """
         if place == 1 and self.second is not None:
             return self.second, self.prefixes[1]
         if self.others is None:

@@ -103,7 +103,10 @@ class Scored(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of rows (codes by column), arrays: `prediction`, `probability=LEVEL` for each level."""
+        """Return a mapping from output column to array: `prediction`, and `probability=LEVEL` for each level.
+
+        `rows` are codes by column; the arrays have an entry a row.
+        """
         return self.written(rows, self.probabilities(rows))
 
 

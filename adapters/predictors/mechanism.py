@@ -185,7 +185,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Empty: nothing is disclosed without noise, as declared sizes are public anyway."""
+        """Empty tuple: nothing is disclosed without noise, as declared sizes are public anyway."""
         return ()
 
     @property

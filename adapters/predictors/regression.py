@@ -169,7 +169,7 @@ class Regression(Designed):
         )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return {"coefficients": table of `coefficients()` with 95 % intervals}; `rows` is not used."""
+        """Return {"coefficients": Arrow table of `coefficients()` with 95 % intervals}; `rows` is not used."""
         import pyarrow as pa
 
         return {
@@ -183,7 +183,10 @@ class Regression(Designed):
         return [coefficients_section(self, named)]
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, target, link, fit), arrays (coefficients; errors if stated)."""
+        """Return the model for a file, a `State`: facts (design, target, link, fit) and arrays.
+
+        Arrays are `theta`, the coefficients, and, if their errors are stated, these as `estimated/` before a name.
+        """
         arrays = {"theta": self.theta}
         if self.estimated is not None:
             arrays |= {f"estimated/{key}": value for key, value in vars(self.estimated).items()}

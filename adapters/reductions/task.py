@@ -113,9 +113,10 @@ class ReductionsProblem:
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
-    """Return the fit's task by settings, public facts; Unsupported: unfit columns, target, constraints, sizes, groups.
+    """Return the `ReductionsProblem` by settings and public facts.
 
-    Refused too are candidates by thresholds, where these are used, of anything but one numeric feature.
+    Unsupported: unfit columns, target, constraints, sizes, groups. Refused too are candidates by thresholds, where
+    these are used, of anything but one numeric feature.
     """
     schema, who = public.schema, settings.name
     taken = (*settings.features, *settings.groups)

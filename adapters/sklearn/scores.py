@@ -51,7 +51,10 @@ class NoisyScore:
         number("NoisyScore: epsilon", self.epsilon, above=0)
 
     def __call__(self, estimator: Any, X: Any, y: Any, **_: Any) -> float:
-        """Return the noisy score, a float, of a fitted estimator or pipeline on private rows `X`, `y`, which spends."""
+        """Return the noisy score, a float, of a fitted estimator or pipeline on private rows `X`, `y`, which spends.
+
+        It is the accuracy of a classifier, else minus the mean squared error.
+        """
         model = last_step(estimator)
         right = is_classifier(model)
         values = self._marks(estimator, model, X, y)
