@@ -81,7 +81,7 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable], total: float | None = None) -> Product:
-        """Return the model in a schema of one-column noisy `tables` of `total` records, without noise where it is much.
+        """Return the `Product` in a schema of one-column noisy `tables` of `total` records, denoised if very noisy.
 
         Without a total it is estimated from the tables.
         """

@@ -197,7 +197,11 @@ class _Stage:
         logs: Sequence[Floats],
         rng: Generator,
     ) -> NDArray[np.intp]:
-        """Draw the unknown columns of these `rows` of `codes`, in place; return the rows that have no mass."""
+        """Draw the unknown columns of `codes` in the rows with the numbers `rows`, in place, by `rng`.
+
+        Returns an array of the numbers of rows that have no mass. `evidence` are the known codes by column; `kinds` and
+        `logs` are the limits, as `Beliefs.draw` takes them.
+        """
         failed: list[NDArray[np.intp]] = []
         for _ in range(ROUNDS):
             here = {column: values[rows] for column, values in evidence.items()}

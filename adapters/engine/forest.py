@@ -101,7 +101,10 @@ class Forest:
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
     def _index(self) -> list[_Level]:
-        """Return the edges' cells by depth, from the children of roots on, for messages that run together."""
+        """Return a list of `_Level`s, the edges' cells by depth, from the children of roots on.
+
+        Messages of one depth run together.
+        """
         edges: dict[int, list[tuple[int, int]]] = {}
         for number, tree in enumerate(self.trees):
             depth = [0] * len(tree.cliques)
@@ -165,7 +168,10 @@ class Forest:
         return _Scattered(self, tables)
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return every cell's probability and each tree's log partition sum, from all cells' log potentials."""
+        """Return two flat arrays: every cell's probability, and each tree's log partition sum.
+
+        `potentials` are all cells' logs, a flat array.
+        """
         logs, constants = self._beliefs(potentials)
         return np.exp(logs - (constants[0] if len(self.trees) == 1 else constants[self.owner])), constants
 

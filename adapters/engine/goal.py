@@ -118,7 +118,10 @@ class Objectives:
         return self._sum(0.5 * self._weight * off * off)
 
     def promised(self, gradient: Floats, before: Floats, after: Floats) -> Floats:
-        """Return, by model, the objective's linear fall: the sum of `gradient` x (marginals `before` - `after`)."""
+        """Return an array by model, the objective's linear fall: the sum of `gradient` x (`before` - `after`).
+
+        The last two are marginals, an entry a term.
+        """
         return self._sum(gradient * (before - after))
 
     def steepest(self, values: Floats, least: float) -> Floats:
@@ -130,7 +133,7 @@ class Objectives:
         return found
 
     def steepness(self) -> Floats:
-        """Return, by model, the largest weight of a cell, at least 1: a curvature bound that sets its first step."""
+        """Return an array by model, the largest weight of a cell, at least 1: a curvature bound for its first step."""
         return self.steepest(self._weight, 1.0)
 
 

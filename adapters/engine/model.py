@@ -197,7 +197,7 @@ class Graphical(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Graphical:
-        """Return the model, in a schema, of a stored state.
+        """Return the `Graphical`, in a schema, of a stored `State`.
 
         Refuse (ReleaseError) an unsound tree, potentials or figures.
         """

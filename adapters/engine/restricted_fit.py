@@ -52,7 +52,7 @@ def reduced(problem: Problem) -> Problem | None:
 
 
 def extended(problem: Problem, solved: Solution) -> Solution:
-    """Return the whole problem's solution from `solved`, that of its reduction: the base plus these terms.
+    """Return the whole problem's `Solution` from `solved`, that of its reduction: the base plus these terms.
 
     Potentials that no term is added to are the base's own arrays, not copies: thousands of strata share them.
     """

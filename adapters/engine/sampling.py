@@ -44,7 +44,10 @@ def sample(
 
 
 def draw(weights: Floats, given: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return for each row a column number of `weights`, odds of line given[row], by rounding at random by `rng`."""
+    """Return an array, for each row a column number of `weights`, odds of line given[row].
+
+    They are drawn by rounding at random by `rng`.
+    """
     n, (lines, width) = len(given), weights.shape
     order = rng.permutation(n)
     # few lines sort by counting digits: a small type is several times faster

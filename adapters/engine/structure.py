@@ -52,7 +52,10 @@ class JunctionTree:
 
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
-    """Return the junction tree of the graph that joins the columns of each clique; `sizes` are (column, levels)."""
+    """Return the `JunctionTree` of the graph that joins the columns of each clique.
+
+    `sizes` are (column, levels) pairs.
+    """
     order = [column for column, _ in sizes]
     maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()

@@ -132,7 +132,10 @@ class Leaning:
         self.clip = float(np.clip(self.clip * math.exp(longer - s.clip_rate), clip / s.most_clip, clip * s.most_clip))
 
     def now(self) -> Lean:
-        """Return clips, cuts and slopes for the next step's question by the statistics so far; at first unmitigated."""
+        """Return the `Lean` for the next step's question: clips, cuts and slopes by the statistics so far.
+
+        At first nothing is mitigated.
+        """
         s, clip = self.task.settings, self.task.descent.clip
         zero = np.zeros(len(self.task.labels))
         # DPSGD-Global-Adapt: gradients up to Z are scaled by C / Z, and only longer ones are cut

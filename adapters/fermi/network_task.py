@@ -62,7 +62,10 @@ class FermiNetworkProblem(FermiProblem):
         return self._asked(theta, by, None if slopes is None else slopes[0])
 
     def counting(self, theta: Floats) -> PerRowGradients:
-        """Return the question for one model's loss gradient at `theta` and, by cell, sums that count records."""
+        """Return the question `PerRowGradients` for one model's loss gradient at `theta` and sums that count records.
+
+        The sums are by cell.
+        """
         by = self.by if self.settings.penalty else (self.target,)
         return self._asked(theta, by, np.zeros((*self.schema.shape(by), self.classes)))
 

@@ -123,10 +123,12 @@ class OpenRows:
         return min(self.task.descent.clip, max(most * (1 + 1e-3), LEAST_CLIP))
 
     def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return models' gradients, and sums of class probabilities by true class, of sampled rows of unknown group.
+        """Return two arrays of sampled rows of unknown group: models' gradients, and sums of class probabilities.
+
+        The gradients are shaped as `theta`, the sums are model x true class x class.
 
         Args:
-            theta: The coefficients.
+            theta: The coefficients, an entry a model.
             slopes: The mean over groups. Axes: model, true class (one for parity), class.
         """
         task, size = self.task, self.rows.size

@@ -279,7 +279,10 @@ class GEM(Poolable[ProductMixture]):
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
     def _measured(self, table: NoisyTable, guess: Reals) -> MeasuredTable:
-        """Return the table to be fitted: in all cells, or (by `measure`) in the one farthest from `guess`, counts."""
+        """Return the `MeasuredTable` to be fitted: in all cells, or (by `measure`) in the one farthest from `guess`.
+
+        `guess` is an array of expected counts.
+        """
         if self.measure == "marginals":
             return MeasuredTable.of(table)
         counted = np.zeros(table.values.shape, dtype=bool)

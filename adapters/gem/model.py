@@ -101,7 +101,10 @@ class ProductMixture(TableModel):
         return np.asarray(self.marginal((column,)), np.float64)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:
-        """Return each clique's array of probabilities; adjacent cliques that differ in the last column share work."""
+        """Return a list of the cliques' arrays of probabilities, axes in a clique's order.
+
+        Adjacent cliques that differ in the last column share work.
+        """
         return marginals(self._layout, self._odds, self.weights, cliques)
 
     def _weighed(self, where: Where) -> NDArray[np.float64]:

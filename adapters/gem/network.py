@@ -77,7 +77,7 @@ class ResidualNetwork:
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Shapes of each block's weights, scale and shift; then the last layer's weights and shift."""
+        """Tuple of the shapes of each block's weights, scale and shift; then of the last layer's weights and shift."""
         width, found = self.noise.shape[0], []
         for hidden in self.hidden:
             found += [(hidden, width), (hidden, 1), (hidden, 1)]

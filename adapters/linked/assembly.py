@@ -142,7 +142,7 @@ class Assembly:
 
     @property
     def _exact(self) -> tuple[str, ...]:
-        """Columns of the child of which numbers are drawn along with codes."""
+        """Tuple of the names of the child's columns of which numbers are drawn along with codes."""
         summed = () if self.roles.summed is None else (self.roles.summed.of,)
         return tuple(dict.fromkeys((*summed, *(() if self.roles.stepped is None else (self.roles.stepped,)))))
 

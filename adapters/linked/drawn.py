@@ -75,7 +75,7 @@ class DrawnTables:
         return found
 
     def take(self, kept: NDArray[np.bool_]) -> DrawnTables:
-        """Return the parents where `kept` is true, with their rows."""
+        """Return the `DrawnTables` of the parents where the mask `kept` is true, with their rows."""
         rows, number = kept[self.owner], np.cumsum(kept) - 1
         return DrawnTables(
             {name: codes[kept] for name, codes in self.parent.items()},

@@ -48,7 +48,7 @@ class OpenParents:
     """Number of the stepped column in the row before; NaN for none."""
 
     def take(self, rows: Ints) -> OpenParents:
-        """Return the states of some of the parents."""
+        """Return the `OpenParents` with the states of those at `rows`, an array of places."""
         return OpenParents(self.met[rows], self.others[rows], self.left[rows], self.before[rows])
 
 
@@ -64,7 +64,7 @@ class Limits:
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of columns that are limited together, in the order of `allowed`."""
+        """Tuple of tuples of names of columns that are limited together, in the order of `allowed`."""
         return tuple(columns for columns, _ in self._parts())
 
     def allowed(self, now: OpenParents, *, relaxed: bool = False) -> Iterator[Allowed]:

@@ -290,7 +290,7 @@ def linked_of(public: Public) -> LinkedSchema:
 
 
 def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
-    """Return the names of the columns of a counted table that are drawn there, of all but the parent's."""
+    """Return a frozen set of names of a counted table's columns that are drawn in step `slot`, not in the parent's."""
     given = set(slot_levels(linked, PARENT)) if slot != PARENT else set()
     return frozenset(
         named(slot, name)

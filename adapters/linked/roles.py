@@ -106,7 +106,7 @@ class LinkRoles:
 
     @cached_property
     def condition(self) -> Mapping[str, frozenset[int]]:
-        """Condition of the state: codes by column of the child; empty if the state is of all rows."""
+        """Mapping from child column to the codes that meet the state's condition; empty if the state is of all rows."""
         return {} if self.state is None else self.counts[self.state].where
 
     def number(self, name: str) -> Numeric:
@@ -131,7 +131,10 @@ def bands(ends: tuple[float, ...], numbers: NDArray[np.float64]) -> NDArray[np.i
 
 
 def extent(ends: tuple[float, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (smallest number, end) of each band between `ends`, the end excluded; infinite where a band is open."""
+    """Return two arrays, the smallest number and the end of each band between `ends`; infinite where a band is open.
+
+    The end is not in the band.
+    """
     return np.array([-np.inf, *ends]), np.array([*ends, np.inf])
 
 

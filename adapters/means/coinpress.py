@@ -114,7 +114,10 @@ class CoinPress(Settings):
     """
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as rho per row, zCDP; UsageError or Unsupported: public columns without scale."""
+        """Return the `Allotment` of the whole budget as rho per row, zCDP.
+
+        UsageError or Unsupported: public columns without scale.
+        """
         self.scales(public)
         return budget.zcdp()
 

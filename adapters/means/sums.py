@@ -168,9 +168,10 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Program paid by `pay` that returns a list: the number of records with a value in all columns of each of `groups`.
+    """Program paid by `pay` that returns a list of `MeanCount`s, the numbers of records with a value.
 
-    Groups of columns that no record lacks share one. Settings and public facts tell if numbers are counted or declared.
+    There is one for each of `groups`, whose columns all have a value; groups of columns that no record lacks share one.
+    Settings and public facts tell if numbers are counted or declared.
     """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]

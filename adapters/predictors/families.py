@@ -105,7 +105,10 @@ def families_of(settings: GroupRegression, public: Public) -> Families:
 def _published(
     settings: GroupRegression, public: Public, family: Sequence[str], sizes: dict[Stratum, float]
 ) -> Weights:
-    """Return the public shares of a family's groups, the columns `family`, by the settings' `sizes` of each."""
+    """Return the `Weights`, public shares of the groups of a family, the columns `family`.
+
+    They follow from `sizes`, the number of each group, with the citation of the settings.
+    """
     table = [{**group.to_dict(), "count": sizes[group]} for group in crossing(public.schema, family)]
     return Weights.public(pd.DataFrame(table), citation=settings.sizes_citation)
 

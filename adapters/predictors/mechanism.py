@@ -149,7 +149,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def families(self) -> tuple[tuple[str, ...], ...]:
-        """Columns of each family of groups, a tuple per family; empty without groups."""
+        """Tuple of the families of groups, each a tuple of its columns' names; empty without groups."""
         plain = tuple(name for name in self.groups if isinstance(name, str))
         return (plain,) if plain else tuple(tuple(family) for family in self.groups)
 
@@ -222,7 +222,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def network(self, public: Public, budget: Budget) -> NetworkProblem:
-        """Return the network's task, made from its logistic or softmax precursor's, by public facts and budget.
+        """Return the `NetworkProblem`, made from its logistic or softmax precursor's task, by public facts and budget.
 
         It has a rate and a clip of its own.
         """

@@ -76,7 +76,10 @@ class NoisyMoments:
 
     @classmethod
     def of(cls, square: NoisySum, product: NoisySum) -> NoisyMoments:
-        """Return the moments of least squares by the noisy sums `square`, X'X's upper triangle, and `product`, X'y."""
+        """Return the `NoisyMoments` of least squares by the sums `square`, X'X's upper triangle, and `product`, X'y.
+
+        Both are `NoisySum`s.
+        """
         return cls._of(square, product, np.zeros(product.units.size), curved=False)
 
     @classmethod
@@ -120,7 +123,7 @@ class NoisyMoments:
         return max(squares, 0.0) / max(self.weight - self.product.size, 1.0)
 
     def estimated(self, variance: float, most_rows: int) -> Estimated:
-        """Return the coefficients with the standard deviations of noise and sampling, and a mask of sound ones.
+        """Return the `Estimated` coefficients: standard deviations of noise and sampling, and a mask of sound ones.
 
         Args:
             variance: Variance of the residuals; 1 for the log loss.

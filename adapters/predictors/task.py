@@ -83,7 +83,7 @@ class PredictorProblem:
 
     @property
     def groups(self) -> tuple[Stratum, ...]:
-        """Groups (strata) of all families; empty for one group of everybody."""
+        """Tuple of the groups, `Stratum`s, of all families; empty for one group of everybody."""
         return self.families.groups
 
     @property

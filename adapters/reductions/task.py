@@ -75,7 +75,7 @@ class ReductionsProblem:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels of the target."""
+        """Tuple of the names of the target's levels."""
         return tuple(self.schema.levels(self.target))
 
     @property

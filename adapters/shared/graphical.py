@@ -72,9 +72,9 @@ class GraphicalLearner(Learner[Graphical]):
         return Graphical.of(self.schema, self.fitted)
 
     def taken_in(self, *, last: bool) -> list[MeasuredTable]:
-        """Return the tables that a fit takes, between rounds or the last, which may take columns without their noise.
+        """Return a list of the `MeasuredTable`s that a fit takes, public ones first; `last` is True for the last fit.
 
-        Public tables are judged by the noisy ones in any case.
+        The last one may take columns without their noise. Public tables are judged by the noisy ones in any case.
         """
         tables = super().taken_in(last=last)
         if not (last and self.denoise):

@@ -183,9 +183,9 @@ def _error(known: Known, clique: Clique) -> float:
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return a `NoisyTable` for each column that a certain public table tells, so that nothing need be asked of it.
+    """Return a tuple of `NoisyTable`s of the columns that a certain public table tells, so that none need be asked.
 
-    Its values are the public shares times `total` records; its sigma is larger where tables `measured` so far disagree.
+    Their values are the public shares times `total` records; sigma is larger where tables `measured` so far disagree.
     """
     paid = [MeasuredTable.of(table) for table in measured]
     found = []

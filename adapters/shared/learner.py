@@ -85,7 +85,7 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return for each clique an array of its cells' probabilities under the last fit, axes in its order."""
+        """Return a sequence of arrays, one a clique: its cells' probabilities under the last fit, axes in its order."""
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """Return for each clique an array of its cells' expected counts, in records, under the last fit."""

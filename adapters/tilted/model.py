@@ -137,7 +137,7 @@ class TiltedRows(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Return the model, in a schema, of a stored state: rows, weights and figures as arrays by name.
+        """Return the `TiltedRows`, in a schema, of a stored `State`: rows and weights are arrays, figures facts.
 
         ReleaseError for any that are out of range.
         """
