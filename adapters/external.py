@@ -57,7 +57,7 @@ class External(Mechanism["Drawn"]):
 
     @classmethod
     def plain(cls, function: Callable[..., pd.DataFrame], *, rows: int | None = None) -> External:
-        """Return a mechanism of a function from a frame to a frame, for research on rows declared public.
+        """Return an `External` of a function from a frame to a frame, for research on rows declared public.
 
         The function gets the rows as a release would show them: the schema's columns, order and types, numbers drawn
         within their bins. If its parameters include `epsilon`, `delta` or `rows` (the number of rows of a release), it

@@ -246,7 +246,10 @@ def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[
 
 
 def _distribution(table: NoisyTable) -> NDArray[np.float64]:
-    """Return a noisy table's counts as probabilities: negative ones count 0, uniform where none is positive."""
+    """Return an array, a noisy table's counts as probabilities: negative ones count 0.
+
+    It is uniform where none is positive.
+    """
     weight = np.maximum(table.values, 0).astype(np.float64)
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
 

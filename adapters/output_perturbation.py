@@ -157,7 +157,10 @@ class OutputPerturbation(Mechanism[Regression]):
         return Regression(public.schema, cast("Coded", asked.design), asked.target, asked.link, theta, None, facts)
 
     def _facts(self, asked: Minimiser, features: int, noise: float) -> dict[str, Any]:
-        """Return a dict of figures: clip, penalty's factor as `asked` on `features`, `noise` a coefficient; texts."""
+        """Return a dict of figures: strength (the penalty's), clip, noise (a coefficient's), described (texts).
+
+        They are those of the question `asked`, of `features`, their number, and of `noise`; texts are by heading.
+        """
         described = {
             "Model": f"{asked.link} regression of {asked.target} on {features} features",
             "Objective": f"{self.objective}: sum of losses + {asked.strength:.4g} |w|^2 / 2",

@@ -186,9 +186,9 @@ class _Piece:
 
     @classmethod
     def of(cls, clique: Clique, logs: Floats, kinds: Ints, *, log: bool) -> _Piece:
-        """Return the piece of the columns `clique` by log tables (kinds, levels ...) and the kind of each row.
+        """Return the `_Piece` of the columns `clique` by log tables (kinds, levels ...) and the kind of each row.
 
-        With `log`, the piece has logarithms too.
+        With `log`, a flag, the piece has logarithms too.
         """
         table = np.ascontiguousarray(np.moveaxis(logs, 0, -1))
         return cls(clique, table if log else _scaled(table, axes=len(clique)), kinds)
@@ -207,7 +207,7 @@ class _Group:
 
     @classmethod
     def of(cls, pieces: list[_Piece], n: int) -> _Group:
-        """Return the groups of n rows that have equal lines in all pieces."""
+        """Return the `_Group` of n rows: its lines are the sets of rows that have equal lines in all pieces."""
         of_row, first = _distinct([piece.lines for piece in pieces], n)
         return cls(of_row, [_Piece(p.columns, p.table, p.lines[first]) for p in pieces], len(first))
 
@@ -352,7 +352,10 @@ def _finite(top: Floats) -> Floats:
 
 
 def _scaled(table: Floats, axes: int) -> Floats:
-    """Return exponentials of a table of logarithms, divided by the largest of each line: of all but the last axis."""
+    """Return exponentials of a table of logarithms, divided by the largest of each line.
+
+    A line runs over the first `axes` axes, a number; the last axis counts lines.
+    """
     top = table.max(axis=tuple(range(axes)), keepdims=True) if axes else table
     found: Floats = np.exp(table - _finite(top))
     return found

@@ -146,7 +146,7 @@ class Completion:
         return Completed(codes, backed_off, np.sort(np.concatenate(impossible)))
 
     def _stage(self, number: int) -> _Stage:
-        """Return the model with the first `number` columns of `back_off` unknown; beyond the last, rules alone."""
+        """Return the `_Stage` with the first `number` columns of `back_off` unknown; beyond the last, rules alone."""
         if number not in self._stages:
             model, levels = self.model, {name: self.model.schema.size(name) for name in self.model.schema.names}
             hidden = {column: f"{column} (not used)" for column in self.back_off[:number]}

@@ -246,9 +246,10 @@ class _Routes:
         return tuple(parts.values()) or (clique,)
 
     def plan(self, cliques: Sequence[Clique]) -> list[tuple[int, Clique, _Ports]]:
-        """Return for each set its middle clique's number, its columns there, and pairs (neighbour, columns beyond).
+        """Return a list of triples, one a set: its middle clique's number, its columns there, and pairs.
 
-        The middle is the clique with the smallest sum of distances to the columns.
+        The pairs are (number of a neighbour, columns beyond it). The sets are `cliques`; the middle is the clique with
+        the smallest sum of distances to the columns.
         """
         found = []
         for clique in cliques:

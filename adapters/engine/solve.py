@@ -255,7 +255,7 @@ class _State:
 
 
 def _descend(goal: Objectives, state: _State, problems: Sequence[Problem]) -> _State:
-    """Return the state after a descent of the problems' goal with momentum; each model has its own step.
+    """Return the `_State` after a descent of the problems' goal with momentum; each model has its own step.
 
     A step is taken from a point beyond the last one, in the direction of the last move. It is accepted if the objective
     falls by half of the gradient's linear prediction (Armijo); a refused step is halved, and one that makes the

@@ -65,7 +65,7 @@ class FairSgdProblem:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Names of the statistics that each step asks for beside the gradient; may be empty."""
+        """Tuple of names of the statistics that each step asks for beside the gradient; may be empty."""
         s = self.settings
         if s.mitigation == "none":
             return () if self.records is not None else ("tally",)

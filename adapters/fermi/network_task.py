@@ -54,7 +54,7 @@ class FermiNetworkProblem(FermiProblem):
         return np.array([weights_of(self.blueprint.build(self.settings.name, int(seed))) for seed in seeds], np.float64)
 
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
-        """Return the question of a step at `theta` (first axis 1) with cells' `slopes`, None without.
+        """Return the question `PerRowGradients` of a step at `theta` (first axis 1), None for no cells' `slopes`.
 
         Unsupported for several models.
         """

@@ -38,7 +38,7 @@ UNUSED = 1e-4
 
 
 def train_to_gap(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
-    """Program that returns the coefficients of one model, its noise, shares of groups and measured gap.
+    """Program that returns a `FermiResult`: one model's coefficients, noise, shares of groups, measured gap.
 
     Args:
         task: The public facts of the fit, with a wanted gap.

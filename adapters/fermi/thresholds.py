@@ -42,7 +42,7 @@ BEYOND = 5.0
 
 
 def train_with_thresholds(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
-    """Program that returns one model with a threshold a group, its noise, shares of groups and measured gap.
+    """Program that returns a `FermiResult`: one model, a threshold a group, noise, shares of groups, measured gap.
 
     Args:
         task: The public facts of the fit, with a wanted gap, and the groups' columns among the features.

@@ -74,7 +74,10 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """Return each clique's array of cell probabilities, from `odds` (levels by `layout` x components), weights."""
+    """Return a list of each clique's array of cell probabilities, from `odds` (levels x components) and `weights`.
+
+    Levels are by `layout`; `weights` are the components'.
+    """
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []
     for clique in cliques:

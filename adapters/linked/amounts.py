@@ -56,7 +56,7 @@ class Amounts:
         return found
 
     def rounded(self, numbers: NDArray[Any]) -> Floats:
-        """Return sums of the column's numbers without what adding floating-point numbers leaves behind."""
+        """Return an array of sums of the column's numbers without what adding floating-point numbers leaves behind."""
         digits = self._column.digits
         found = np.asarray(numbers, np.float64)
         return found if digits is None or self._column.integer else np.round(found, digits)
@@ -103,7 +103,10 @@ class Amounts:
         return self.rounded(between(low, high, unit_of(self._column), rng))
 
     def take(self, values: Floats, codes: Codes, now: OpenParents, rng: Generator) -> None:
-        """Change numbers of the summed column, in place: all that is left, or less than that."""
+        """Change `values`, numbers of the summed column, in place: all that is left, or less than that.
+
+        `codes` are those of the same child rows by column, `now` the states before them.
+        """
         real = ~np.isnan(values)
         if ALL in codes:
             everything = real & (codes[ALL] == 1)
@@ -134,7 +137,7 @@ def unit_of(column: Numeric) -> float:
 
 
 def below(end: Floats, column: Numeric) -> Floats:
-    """Return the largest number of a column below each end; infinite where the end is."""
+    """Return an array, the largest number of a column below each of the ends `end`; infinite where the end is."""
     unit = unit_of(column)
     found: Floats = end - unit if unit else np.where(np.isinf(end), end, np.nextafter(end, -np.inf))
     return found

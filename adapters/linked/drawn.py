@@ -88,7 +88,7 @@ class DrawnTables:
 
     @classmethod
     def joined(cls, parts: list[DrawnTables]) -> DrawnTables:
-        """Return the parents of all parts, in order."""
+        """Return one `DrawnTables` of the parents of all `parts`, in order, with their rows."""
         first = parts[0]
         before = np.cumsum([0, *(len(next(iter(part.counts.values()))) for part in parts)])
         totals = [part.total for part in parts if part.total is not None]

@@ -92,7 +92,10 @@ class Limits:
 
     @property
     def _stepping(self) -> tuple[str, ...]:
-        """Columns limited with the difference: the stepped one, and the condition's if that is about it too."""
+        """Tuple of names of columns limited with the difference: the stepped one, or all of the condition with it.
+
+        Empty without a stepped column or its difference.
+        """
         stepped, condition = self.roles.stepped, tuple(self.roles.condition)
         if stepped is None or DIFFERENCE not in self.names:
             return ()
@@ -244,7 +247,10 @@ def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
 
 
 def reachable(roles: LinkRoles, stepped: str, before: Floats) -> tuple[Floats, Floats]:
-    """Return arrays (numbers before, bands of the difference, bins): smallest and largest number that fits all."""
+    """Return two arrays, the smallest and the largest number that fits all: numbers before x bands x bins.
+
+    `stepped` names the column of the child, `before` are its numbers in the row before; bands are of the difference.
+    """
     column = roles.number(stepped)
     low, top = np.asarray(column.extents, np.float64).T
     least, end = extent(roles.differences)

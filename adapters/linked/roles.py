@@ -110,7 +110,7 @@ class LinkRoles:
         return {} if self.state is None else self.counts[self.state].where
 
     def number(self, name: str) -> Numeric:
-        """Return a column of the child that is known to be numeric."""
+        """Return the `Numeric`, a declaration, of the child's column `name`, which is known to be one."""
         column = self.child.column(name)
         assert isinstance(column, Numeric)  # noqa: S101 - checked above
         return column

@@ -66,7 +66,10 @@ def to_tables(
 
 
 def _counted(column: Column, counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return (codes, numbers) of counts in a column of the parent; those without a level have the last one."""
+    """Return two arrays, codes and numbers, of counts in a column of the parent.
+
+    Counts without a level have the last code.
+    """
     if isinstance(column, Categorical):
         places = np.array(
             [column.codes.get(str(number), column.size - 1) for number in range(counts.max(initial=0) + 1)]

@@ -57,9 +57,9 @@ class Designed(Predictor):
         return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
-        """Return output columns by name, arrays: `prediction`, and `probability=LEVEL` by `chances` (rows x levels).
+        """Return a mapping from output column to array: `prediction`, and `probability=LEVEL` for each level.
 
-        Predictions are of the rows, codes by column.
+        Predictions are of the rows, codes by column; probabilities are `chances` (rows x levels).
         """
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}

@@ -50,7 +50,7 @@ class Families:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that define groups in any family, each once."""
+        """Tuple of the names of columns that define groups in any family, each once."""
         return tuple(dict.fromkeys(column for layout in self.layouts for column in layout.by))
 
     @property

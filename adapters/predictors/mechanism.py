@@ -160,7 +160,10 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: sums; splits if groups are asked by themselves; counts if sizes are not public."""
+        """Frozen set of classes of questions.
+
+        Sums; splits if groups are asked by themselves; counts if sizes are not public.
+        """
         return frozenset({Total}) | ({Split} if self.by_group else set()) | ({Counts} if self.counts_groups else set())
 
     @property
@@ -214,7 +217,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def task(self, public: Public, budget: Budget) -> PredictorProblem:
-        """Return the task by public facts, settings and budget, cached.
+        """Return the `PredictorProblem` by public facts, settings and budget, cached.
 
         Unsupported or UsageError for settings that the schema does not allow.
         """

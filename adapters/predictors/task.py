@@ -112,7 +112,7 @@ class PredictorProblem:
         return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
-        """Return (design, coefficients with a first axis of 1, rounded) of a question at `theta`.
+        """Return (`Coded` design, array of rounded coefficients with a first axis of 1) of a question at `theta`.
 
         They are those of everybody (None) or of the group of this number.
         """

@@ -182,7 +182,7 @@ class RandomisedClassifier(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> RandomisedClassifier:
-        """Return the model, in a schema, of a stored state: arrays by name, and facts.
+        """Return the `RandomisedClassifier`, in a schema, of a stored `State`: arrays by name, and facts.
 
         ReleaseError for such as do not fit the schema or each other.
         """

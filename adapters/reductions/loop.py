@@ -125,9 +125,9 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> P
 
 
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:
-    """Program that fits a task's classifier to the goal's objective for a part of `pay`; returns (it, rest of `pay`).
+    """Program that fits a task's classifier to the goal's objective; returns (its coefficients, rest of `pay`).
 
-    `sizes` are the groups' numbers of records.
+    A part of `pay` is spent; `sizes` are the groups' numbers of records.
     """
     s, zero = task.settings, np.zeros(task.coefficients)
     # without constraints the costs are those of the objective alone

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the predictor of a task's result `found`: its classifiers and weights, with facts for pages and plans.
+    """Return the `RandomisedClassifier` of a task's result `found`: classifiers, weights, and facts.
 
-    Facts are rates by `sizes`, the values of the goal, plan and settings.
+    Facts, for pages and plans, are rates by `sizes`, the values of the goal, plan and settings.
     """
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]

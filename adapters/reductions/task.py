@@ -80,7 +80,7 @@ class ReductionsProblem:
 
     @property
     def coefficients(self) -> tuple[int, ...]:
-        """Shape of a classifier's coefficients: one a feature, and of more than two levels one a feature and level."""
+        """Shape of a classifier's coefficients: (features,), or (features, levels) for more than two levels."""
         size, levels = len(self.features), len(self.levels)
         return (size,) if levels == 2 else (size, levels)
 

@@ -170,5 +170,5 @@ def _started(solution: Solution) -> Solution:
 
 @lru_cache(maxsize=2)
 def _asked(schema: Schema, solution: Solution) -> Graphical:
-    """Return the model, in a schema, of a solution, cached: queried for the last table, then for candidates."""
+    """Return the `Graphical`, in a schema, of a solution, cached: queried for the last table, then for candidates."""
     return Graphical.of(schema, solution)

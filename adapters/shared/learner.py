@@ -88,7 +88,7 @@ class Learner(ABC, Generic[M]):
         """Return a sequence of arrays, one a clique: its cells' probabilities under the last fit, axes in its order."""
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique an array of its cells' expected counts, in records, under the last fit."""
+        """Return a list of arrays, one a clique: its cells' expected counts, in records, under the last fit."""
         return [np.asarray(table * self.total, np.float64) for table in self.marginals(cliques)]
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:

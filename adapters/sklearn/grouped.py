@@ -218,7 +218,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     @property
     def _model(self) -> Regression | Network:
-        """Return the model of the last fit's release."""
+        """Return the model of the last fit's release, a `Regression` or `Network`."""
         model = self.release_.model
         assert isinstance(model, Regression | Network)  # noqa: S101 - what the mechanisms of these estimators return
         return model
