@@ -255,7 +255,10 @@ def _distribution(table: NoisyTable) -> NDArray[np.float64]:
 
 
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
-    """Return the pairs' tables `twos`, without cells of rare levels: counts in `ones` below `times` their noise."""
+    """Return a tuple of `MeasuredTable`s, the pairs' tables `twos` without cells of rare levels.
+
+    Rare are levels whose count in `ones`, the columns' tables, is below `times` its noise; with 0 none are.
+    """
     if not times:  # a negative count would be below 0 times its noise
         return tuple(MeasuredTable.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}

@@ -362,7 +362,10 @@ def _scaled(table: Floats, axes: int) -> Floats:
 
 
 def _distinct(parts: Sequence[Ints], n: int) -> tuple[Ints, Ints]:
-    """Return (number of each row's combination of the parts, one row of each combination)."""
+    """Return two arrays: the number of each row's combination of `parts`, and one row of each combination.
+
+    `parts` are arrays of numbers, an entry a row; there are `n` rows.
+    """
     number, first = np.zeros(n, dtype=np.intp), np.zeros(min(n, 1), dtype=np.intp)
     for values in parts:
         if not n or values.max() == values.min():

@@ -54,7 +54,7 @@ class Allowed:
 
     @classmethod
     def by_row(cls, cells: NDArray[np.bool_]) -> Allowed:
-        """Return the sets of an array that has a line of its own for every row: equal lines become one kind."""
+        """Return the `Allowed` of a mask that has a line of its own for every row: equal lines become one kind."""
         lines, kinds = np.unique(np.packbits(cells.reshape(len(cells), -1), axis=1), axis=0, return_inverse=True)
         first = np.zeros(len(lines), dtype=np.intp)
         first[kinds.ravel()] = np.arange(len(cells))
@@ -169,7 +169,10 @@ class _Stage:
 
     @classmethod
     def of(cls, levels: Mapping[str, int], factors: list[Factor], of: Completion, rules: Forbidden) -> _Stage:
-        """Return the beliefs of factors and of as many rules as fit, the smallest first."""
+        """Return the `_Stage` of factors and of as many rules as fit, the smallest first; other rules are kept apart.
+
+        `levels` are numbers of levels by column; `of` is the completion, which says what is known and limited.
+        """
         sizes, known = tuple(levels.items()), set(of.known)
         unknown = tuple((name, size) for name, size in sizes if name not in known)
         cliques = [tuple(c for c in clique if c not in known) for clique in (*(c for c, _ in factors), *of.limited)]

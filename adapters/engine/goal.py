@@ -90,7 +90,7 @@ class Objectives:
         return found.astype(np.float64, copy=False)
 
     def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
-        """Return all tables' cells' probabilities under `terms`, one array, and each model's log partition sum."""
+        """Return two arrays: probabilities of all tables' cells under `terms`, and each model's log partition sum."""
         cells, constants = self._forest.calibrated(self.potentials(terms))
         return self._maps.gather(cells), constants
 

@@ -46,7 +46,7 @@ class Marginals:
         return self.tables([columns])[0]
 
     def tables(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return the probability table of each of `cliques`; tables of one call share their contractions."""
+        """Return a list of each clique's probability table, axes in its order, by shared contractions."""
         parts = [self._routes.apart(clique) for clique in cliques]
         wanted = list(dict.fromkeys(part for several in parts for part in several))
         known = dict(zip(wanted, self._joined(wanted), strict=True))

@@ -84,7 +84,7 @@ class Graphical(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
-        """Return the model of a solved problem, `solution`, whose columns and levels are those of `schema`."""
+        """Return the `Graphical` of a solved problem, `solution`, whose columns and levels are those of `schema`."""
         facts = solution.total, solution.objective, solution.iterations, solution.terms
         return cls(schema, solution.tree, solution.potentials, *facts)
 

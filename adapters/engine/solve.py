@@ -51,7 +51,10 @@ class MeasuredTable:
 
     @classmethod
     def of(cls, table: NoisyTable, counted: NDArray[np.bool_] | None = None) -> MeasuredTable:
-        """Return a released table as one to be fitted, in all cells or in those of the mask `counted`."""
+        """Return a released `NoisyTable` as a `MeasuredTable`, to be fitted in all cells or in those of a mask.
+
+        The mask is `counted`.
+        """
         return cls(table.clique, table.values, table.sigma, counted)
 
 
@@ -175,7 +178,7 @@ def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[
 
 
 def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> list[Solution]:
-    """Return the solutions of problems on these trees, solved at once; finished ones leave the batch."""
+    """Return a list of `Solution`s of problems on these trees, solved at once; finished ones leave the batch."""
     totals = np.array([total(problem) for problem in problems])
     found: dict[int, Solution] = {}
     left, state = list(range(len(problems))), None

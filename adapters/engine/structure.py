@@ -200,7 +200,7 @@ def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool
 
 @lru_cache(maxsize=2**16)
 def _members(columns: int) -> tuple[int, ...]:
-    """Return the column numbers in a bit set, in rising order."""
+    """Return a tuple of the column numbers in a bit set, an int, in rising order."""
     return tuple(i for i in range(columns.bit_length()) if columns >> i & 1)
 
 

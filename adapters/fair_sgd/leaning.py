@@ -94,7 +94,7 @@ class Leaning:
 
     @classmethod
     def start(cls, task: FairSgdProblem) -> Leaning:
-        """Return the state of a task's descent before any answer: no statistics, and the setting's clip."""
+        """Return the `Leaning` of a task's descent before any answer: no statistics, and the setting's clip."""
         return cls(task, task.descent.clip)
 
     @property

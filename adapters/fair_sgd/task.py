@@ -75,7 +75,7 @@ class FairSgdProblem:
 
     @property
     def weights(self) -> tuple[float, ...] | None:
-        """Shares of a step's price, adding up to 1: the gradient's, then each statistic's; None without any."""
+        """Tuple of shares of a step's price, which add up to 1: the gradient's, each statistic's; None without any."""
         asked, part = len(self.statistics), self.settings.statistics_share
         return (1 - part, *[part / asked] * asked) if asked else None
 

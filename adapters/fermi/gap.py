@@ -92,7 +92,7 @@ class Steering:
 
 
 def aims(wanted: float, records: Floats, sigma: float) -> Floats:
-    """Return the bounds of contrasts, an entry a true class, that multipliers aim at for a wanted gap.
+    """Return an array of bounds of contrasts, an entry a true class, that multipliers aim at for a wanted gap.
 
     Of two groups, the wanted gap less half the reach of the interval that it will be measured with, and at least half
     of it; of several, half of it, as each is compared with everybody and two of them may lie on both sides.

@@ -242,7 +242,11 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult, steps: int) -> dict[str, Any]:
-        """Return a dict of figures of a task's fit `learned` in so many steps: rate, clip, noise of a step; texts."""
+        """Return a dict of figures of a task's fit `learned`, in so many `steps`.
+
+        Keys: steps, rate, clip, step_noise, described (texts by heading), and where there are such gap, a dict, and
+        caution.
+        """
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {
             "Model": task.title,

@@ -236,7 +236,10 @@ FEWEST = 3
 
 
 def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
-    """Return settings with the groups' public columns, of two their products too, as features; else Unsupported."""
+    """Return a `DPFermi` with the groups' public columns, of two their products too, as features.
+
+    Unsupported for settings and groups that thresholds do not go with.
+    """
     who, schema, groups = f"{settings.name}: thresholds", public.schema, tuple(settings.groups)
     if settings.gap is None or settings.criterion != "parity":
         raise Unsupported(f'{who} go with a gap and criterion = "parity": equalized odds take decisions by chance too.')

@@ -120,7 +120,7 @@ def _numbers(problem: Training) -> float:
 
 
 def _hasty(problem: Training) -> Training:
-    """Return a copy of the problem with one iteration, for rehearsals, which ignore the fit."""
+    """Return a copy of the `Training` with one iteration, for rehearsals, which ignore the fit."""
     return replace(problem, iterations=1)
 
 

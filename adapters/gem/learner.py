@@ -52,7 +52,7 @@ class MixtureLearner(Learner[ProductMixture]):
 
     @property
     def model(self) -> ProductMixture:
-        """Mixture of the last training, or of the start parameters; cached."""
+        """The `ProductMixture` of the last training, or of the start parameters; cached."""
         if self.known is None:
             self.known = self._generated()
         return self.known

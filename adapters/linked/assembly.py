@@ -75,10 +75,10 @@ class Assembly:
     def blocks(
         self, n: int, rng: Generator, where: Where | None = None, counted: DrawCounts | None = None, block: int = BLOCK
     ) -> Iterator[DrawnTables]:
-        """Yield n parents with their child rows, at most `block` at a time; add to `counted` what was given up.
+        """Yield `DrawnTables`, `n` parents in all with their child rows, at most `block` at a time.
 
-        `where` has allowed codes by column of the parent's model, without its prefix. Raises MechanismError if no
-        parent meets it.
+        What was given up is added to `counted`. `where` has allowed codes by column of the parent's model, without its
+        prefix. Raises MechanismError if no parent meets it.
         """
         for start in range(0, n, block):
             yield self._meeting(min(block, n - start), rng, where or {}, counted or DrawCounts())
@@ -196,7 +196,10 @@ class Assembly:
     def _row(
         self, place: int, rows: Ints, parent: Codes, now: OpenParents, rng: Generator, counted: DrawCounts
     ) -> _Placed:
-        """Return the child row at one place of the parents numbered `rows`, given their states `now`."""
+        """Return the `_Placed` child rows at one place of the parents numbered `rows`, given their states `now`.
+
+        `parent` is the codes of all parents by column; `counted` gets what was given up.
+        """
         slot = self._slot(place)
         state = {
             STATE: state_code(now.met, now.others, condition=bool(self.roles.condition)),

@@ -221,10 +221,11 @@ class Limits:
 
 
 def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
-    """Return tables of kinds divided by their mean over the kinds of a band, each as often as `counts` says.
+    """Return the array `cells`, a table a kind, divided by the tables' mean over the kinds of a band.
 
-    A model knows the band alone. What is possible for few kinds of it is rare in the model for that reason, and has to
-    be more frequent where it is possible.
+    `band` is each kind's band; in the mean it occurs as often as its entry of `counts` says. A model knows the band
+    alone. What is possible for few kinds of it is rare in the model for that reason, and has to be more frequent where
+    it is possible.
     """
     found = np.zeros_like(cells)
     for one in np.unique(band):

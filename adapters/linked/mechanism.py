@@ -305,7 +305,7 @@ def _pairs(given: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _part_with(linked: LinkedSchema, parents: TableModel, slot: str) -> float:
-    """Return the part of the parents that have a row in a counted table of child rows, by the parents' model."""
+    """Return the fraction of the parents that have a row in the counted table `slot`, by the parents' model."""
     least = {SECOND: 2, OTHERS: 3, REST: 2}[slot]
     levels = linked.counts[linked.size].levels
     enough = frozenset(code for code in range(len(levels)) if code + 1 >= min(least, len(levels)))

@@ -109,7 +109,7 @@ class Blueprint:
         return module
 
     def facts(self) -> dict[str, Any]:
-        """Return name, hidden sizes and image as JSON values for a stored release; a function's name is None."""
+        """Return a dict of JSON values for a stored release: network (its name; None for a function), hidden, image."""
         name = self.network if isinstance(self.network, str) else None
         return {"network": name, "hidden": list(self.hidden), "image": list(self.image)}
 

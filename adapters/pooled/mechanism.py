@@ -179,7 +179,7 @@ class Pooled(Groupwise[Any]):
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
-        """Return the mechanism of all strata, each going on from everybody's model; None for a plan, which has none."""
+        """Return the `Stratified` of all strata, each going on from everybody's model; in a plan that is None."""
         return replace(self.plain, mechanism=Specialised(self.inner, everybody, self.prior))
 
     @once

@@ -94,9 +94,10 @@ class AdaSSP(Mechanism[Regression]):
         return design, target
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Program on public facts, for `allot`: moments, then rounds of gradients; returns the model. `rng` is unused.
+        """Program on public facts, for `allot`: moments, then rounds of gradients; returns a `Regression`.
 
-        The first round's gradient at coefficients of 0 is X'y, of targets within their bounds: no residual is clipped.
+        `rng` is not used. The first round's gradient at coefficients of 0 is X'y, of targets within their bounds: no
+        residual is clipped.
         """
         design, target = self.task(public)
         region, each = Region("box", self.radius), (1 - self.share) / self.rounds

@@ -43,7 +43,7 @@ class Families:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups: their levels, after their columns' names if there are several families."""
+        """Tuple of the groups' labels: their levels, after their columns' names if there are several families."""
         if len(self.layouts) < 2:
             return tuple(group.label for group in self.groups)
         return tuple(f"{'|'.join(group.columns)}={group.label}" for group in self.groups)

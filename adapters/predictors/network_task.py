@@ -103,9 +103,9 @@ class NetworkProblem:
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 
     def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
-        """Return the question for a sum of clipped log losses at `theta`, flat weights, of a group (number) or all.
+        """Return the question `NetworkLosses` for a sum of clipped log losses at `theta`, flat weights.
 
-        None is all.
+        It is of the group of this number, or of all for None.
         """
         return NetworkLosses(*self._query(theta, group), self.task.settings.loss_clip)
 

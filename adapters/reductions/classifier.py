@@ -58,7 +58,7 @@ class RandomisedClassifier(Designed):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns of the design, or the schema's first column if there are none."""
+        """Tuple of the names of the design's columns, or of the schema's first column if there are none."""
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self.schema.names[0],)
 
     def seeded(self, seed: int) -> RandomisedClassifier:

@@ -239,7 +239,10 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Program on public facts, for `allot`, not `rng`: counts sizes, runs the method; returns a classifier."""
+        """Program on public facts, for `allot`, not `rng`: counts sizes, runs the method.
+
+        Returns a `RandomisedClassifier`.
+        """
         task = self.task(public)
         pay = Amount(allot.amount, allot.currency == Currency.PURE).times(1 - 1e-9)
         sizes, left = yield from self._sizes(task, pay)

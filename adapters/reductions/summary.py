@@ -54,9 +54,10 @@ def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult)
 
 
 def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a list of dicts, one a group and loss (everybody first): records by `sizes`, value by `counts`, its noise.
+    """Return a list of dicts, one a group and loss, everybody first, whose group is "".
 
-    `counts` is a vector, of deviation `noise`. Value and noise are None for too few records.
+    Keys: group, loss, records (by `sizes`), value (by `counts`, a vector of deviation `noise`), noise, status. Value
+    and noise are None for too few records.
     """
     groups: list[tuple[str, int | None]] = [("", None)]
     groups += [(label, g) for g, label in enumerate(sizes.labels) if label]

@@ -264,9 +264,10 @@ class TiltedLearner(Learner[TiltedRows]):
         return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the model of the last fit's rows whose columns in `levels` have one of these numbers.
+        """Return the `TiltedRows` of the last fit with allowed levels alone, in the columns of `schema`.
 
-        It has the columns of `schema`.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. The schema has no other
+        levels.
         """
         return self.model.conditioned(schema, levels)
 

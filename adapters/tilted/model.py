@@ -73,7 +73,7 @@ class TiltedRows(TableModel):
         return weights
 
     def heaviest(self, part: float) -> TiltedRows:
-        """Return the model without its lightest rows, whose weights add up to at most `part`; renormalised."""
+        """Return the `TiltedRows` without the lightest rows, whose weights add up to at most `part`; renormalised."""
         ordered = np.sort(self.weights)
         first = int(np.searchsorted(np.cumsum(ordered), part))
         kept = self.weights >= (ordered[first] if first < ordered.size else 0.0)
