@@ -54,9 +54,10 @@ class FermiNetworkProblem(FermiProblem):
         return np.array([weights_of(self.blueprint.build(self.settings.name, int(seed))) for seed in seeds], np.float64)
 
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
-        """Return the question `PerRowGradients` of a step at `theta` (first axis 1), None for no cells' `slopes`.
+        """Return the question `PerRowGradients` of a step at `theta`, whose first axis is 1.
 
-        Unsupported for several models.
+        With the penalty's `slopes` by cell it asks its gradient and sums too; None leaves them out. Unsupported for
+        several models.
         """
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])

@@ -67,7 +67,10 @@ class Learner(ABC, Generic[M]):
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     def published_in(self, public: Public) -> tuple[Known, ...]:
-        """Return a stratum's public tables: less sure, or left out, where answers about everybody raise doubts."""
+        """Return a tuple of a stratum's `Known` tables: less sure, or left out, where answers doubt them.
+
+        These are answers about everybody.
+        """
         if not self.published or not public.known:
             return public.known
         if self._doubts is None or self._doubts[0] != len(self.tables):
