@@ -181,7 +181,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Return a model that draws from these rows: `codes`, arrays of level numbers by column of the schema.
+        """Return a `Drawn` that draws from these rows: `codes`, arrays of level numbers by column of the schema.
 
         MechanismError for other columns, columns of unequal lengths, and numbers that are no levels.
         """

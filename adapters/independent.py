@@ -61,7 +61,7 @@ class Independent(Mechanism[TableModel]):
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts that runs the steps for `allot`, `rng`, without a prior and returns their model.
+        """Program on public facts that runs the steps for `allot`, `rng`, without a prior; returns their `Product`.
 
         If there is a prior, fitting it is counted as work.
         """

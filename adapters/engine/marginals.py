@@ -56,7 +56,7 @@ class Marginals:
         ]
 
     def kept(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return `tables(cliques)` through a cache that strata with equal requests share.
+        """Return the list `tables(cliques)`, arrays, through a cache that strata with equal requests share.
 
         Each missing table is computed by itself, so that its last bit is independent of earlier requests; if the
         missing ones exceed half the cache, all are computed together and none is kept.
@@ -74,7 +74,7 @@ class Marginals:
         return found
 
     def _joined(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return the marginals, float arrays, of the sets `cliques`, each inside one connected part of the tree."""
+        """Return a list of marginals, arrays, of the sets `cliques`, each inside one connected part of the tree."""
         together: dict[tuple[int, Clique, tuple[int, ...]], list[tuple[int, _Ports]]] = {}
         for i, (middle, own, ports) in enumerate(self._routes.plan(cliques)):
             # sets with equal middle, own columns and neighbours share one contraction
@@ -175,7 +175,7 @@ class Marginals:
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)
 
     def _sum(self, clique: int, columns: Clique) -> Floats:
-        """Return clique number `clique`'s table summed down to `columns`, axes in that order."""
+        """Return the table of clique number `clique`, an array, summed down to `columns`, axes in that order."""
         names, table = self._tree.cliques[clique], self.calibrated[clique]
         summed = table.sum(axis=tuple(i for i, name in enumerate(names) if name not in columns))
         left = [name for name in names if name in columns]
@@ -187,7 +187,7 @@ class Marginals:
 
 
 def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Floats]) -> Floats:
-    """Return the table of a clique of independent `parts` (cliques): the outer product of their tables in `known`."""
+    """Return an array, the table of a clique of independent `parts` (cliques): outer product of theirs in `known`."""
     table = known[parts[0]]
     for part in parts[1:]:
         table = np.multiply.outer(table, known[part])

@@ -111,7 +111,7 @@ class Graphical(TableModel):
         return self.marginal((column,))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return each clique's array of cell probabilities, axes in its order; all are computed together."""
+        """Return a list, each clique's array of cell probabilities, axes in its order; all are computed together."""
         return self._marginals.tables(cliques)
 
     @cached_property

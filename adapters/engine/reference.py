@@ -30,7 +30,7 @@ LEAST = 1e-300
 
 
 def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
-    """Return each problem's solution by mbi's mirror descent, one problem after another.
+    """Return a list of the problems' `Solution`s by mbi's mirror descent, one problem after another.
 
     The number of steps is rounded up to mbi's blocks of 50. A single step, as rehearsals and starts want it, is our own
     engine's: nothing is compiled for it. Unsupported for a model above `MOST_CELLS` cells.

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 def sample(
     tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
 ) -> dict[str, NDArray[np.integer[Any]]]:
-    """Return `n` rows, level numbers by column in small types, drawn by `rng` from a tree's tables `calibrated`."""
+    """Return a dict of level numbers by column, arrays of small types: `n` rows drawn by `rng` from a tree's tables.
+
+    `calibrated` are the tables of probabilities of the tree's cliques.
+    """
     rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):

@@ -32,7 +32,7 @@ class JunctionTree:
     """Columns that each clique shares with its parent; empty for the root."""
 
     def shape(self, clique: Clique) -> tuple[int, ...]:
-        """Return the shape of a clique's table: the number of levels of each column, in its order."""
+        """Return the shape of a clique's table, a tuple: the number of levels of each column, in its order."""
         return tuple(map(self._sizes.__getitem__, clique))
 
     @cached_property
@@ -224,7 +224,7 @@ class _Products(dict[int, int]):
 
 @lru_cache(maxsize=8)
 def _products(sizes: tuple[tuple[str, int], ...]) -> _Products:
-    """Return the cache, bit set of columns -> number of cells, that all graphs of the columns `sizes` share."""
+    """Return the `_Products`, a cache, bit set of columns -> number of cells, for all graphs of the columns `sizes`."""
     return _Products([size for _, size in sizes])
 
 

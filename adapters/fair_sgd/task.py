@@ -55,7 +55,7 @@ class FairSgdProblem:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups, in the order of their statistics; one empty label where nothing is asked by group."""
+        """Tuple of the groups' labels, in the order of their statistics; one empty label without groups."""
         return tuple(cell.label for cell in crossing(self.schema, self.by)) if self.by else ("",)
 
     @property

@@ -79,7 +79,10 @@ def best(sums: Floats, shares: Floats) -> Floats:
 
 
 def independent(shares: Floats, classes: int) -> Floats:
-    """Return the best W, levels x `classes`, if predictions are independent of the attribute: roots of `shares`."""
+    """Return an array, the best W, levels x `classes`, if predictions are independent of the attribute.
+
+    It holds the roots of `shares`.
+    """
     return np.repeat(np.sqrt(shares)[..., None], classes, axis=-1)
 
 

@@ -32,7 +32,10 @@ PAIR = 2
 
 
 def contrasts(shares: Floats) -> Floats:
-    """Return the weights of rates in each contrast, contrasts x groups, for one true class's `shares` of the groups."""
+    """Return an array of the weights of rates in each contrast, contrasts x groups.
+
+    `shares` are those of the groups, within one true class.
+    """
     if len(shares) == PAIR:
         return np.array([[1.0, -1.0]])
     found: Floats = np.eye(len(shares)) - shares

@@ -228,7 +228,7 @@ class DPFermi(Mechanism[Designed]):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Designed]]:
-        """Program that fits a model for each penalty and returns their list, in order, by the questions of one fit.
+        """Program that returns a list of `Designed` models, one a penalty, in order, by the questions of one fit.
 
         Args:
             public: The public facts of the fit.

@@ -81,7 +81,7 @@ def step_of(
 ) -> Program[Sequence[NoisySum]]:
     """Program, at `allot`, that asks a task's gradient at `theta` and, for `share` of the price, decisions by cell.
 
-    It returns both noisy sums; slopes are those of `steering`, 0 if it is None.
+    It returns both, two `NoisySum`s; slopes are those of `steering`, 0 if it is None.
     """
     slopes = np.zeros((1, *task.schema.shape(task.by), task.classes))
     if steering is not None:

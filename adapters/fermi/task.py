@@ -85,7 +85,7 @@ class FermiProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Names of the columns by whose cells sums are asked: the groups', and for odds the target after them."""
+        """Tuple of names of columns by whose cells sums are asked: the groups', and for odds the target last."""
         odds = (self.target,) if self.settings.criterion == "odds" else ()
         return (*self.settings.groups, *odds)
 
@@ -96,7 +96,7 @@ class FermiProblem:
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """Names of the columns taken as public under `protect = "sensitive"`: the features' and the target."""
+        """Tuple of names of the columns taken as public under `protect = "sensitive"`: the features' and the target."""
         return (*self.design.columns, self.target)
 
     @property
@@ -127,6 +127,8 @@ class FermiProblem:
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
         """Return a step's question: gradients of each model and, with `slopes`, the penalty's and sums by cell.
 
+        It is a `FairGradients`, a network's a `PerRowGradients`.
+
         Args:
             theta: The coefficients, an array with one entry a model.
             slopes: Slopes of the penalty by F, or None. Axes: model, the cells' columns, class.
@@ -146,7 +148,8 @@ class FermiProblem:
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
         """Return the question for the loss's gradient at `theta` and, by cell, sums that count records.
 
-        Cells are those of `by`, or true classes without a penalty.
+        It is a `FairGradients`, a network's a `PerRowGradients`. Cells are those of `by`, or true classes without a
+        penalty.
         """
         by = self.by if self.settings.evens_out else (self.target,)
         slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))

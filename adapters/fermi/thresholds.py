@@ -106,13 +106,14 @@ def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[N
 
 
 def counted(seen: Floats) -> tuple[Floats, Floats]:
-    """Return (positive decisions, threshold x group x true class; sizes, group x true class) by noisy counts.
+    """Return two arrays by noisy counts: positive decisions and sizes; axes threshold, group, true class.
 
     Args:
         seen: Noisy counts, threshold x group x true class x decision, thresholds in increasing order.
 
     Returns:
-        Numbers of positive decisions that do not grow with the threshold, from 0 to the size; and sizes of at least 1.
+        Numbers of positive decisions that do not grow with the threshold, from 0 to the size; and sizes of at least 1,
+        without the axis of thresholds.
     """
     from scipy.optimize import isotonic_regression
 

@@ -48,7 +48,7 @@ class LogitBlocks:
         return np.repeat(np.arange(len(self.sizes)), [size for _, size in self.sizes])
 
     def softmax(self, logits: Reals) -> Reals:
-        """Return probabilities from logits, levels x components: a softmax over each column's levels."""
+        """Return an array of probabilities from logits, levels x components: a softmax over each column's levels."""
         if not self.rows:
             return logits
         odds = np.exp(logits - np.maximum.reduceat(logits, self.starts, axis=0)[self.column])
@@ -66,7 +66,10 @@ class LogitBlocks:
 
 
 def joint(blocks: Sequence[Reals]) -> Reals:
-    """Return the probabilities, combinations of levels (row-major) x components, of independent columns' `blocks`."""
+    """Return an array of probabilities, combinations of levels (row-major) x components, of independent columns.
+
+    `blocks` are the columns' probabilities, levels x components.
+    """
     table = blocks[0]
     for block in blocks[1:]:
         table = (table[:, None, :] * block[None, :, :]).reshape(-1, block.shape[1])

@@ -72,7 +72,7 @@ class MixtureLearner(Learner[ProductMixture]):
         self.point, self.known = (yield from work(TRAINER, problem)), None
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique the array of its cells' expected counts, in records, by the parameters."""
+        """Return a list, for each clique the array of its cells' expected counts, in records, by the parameters."""
         with one_thread("blas"):  # matrices too small for more threads, which would wait for each other
             return [np.asarray(table * self.total, np.float64) for table in self._generated().marginals(cliques)]
 

@@ -40,7 +40,10 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a mixture for `total` records, of equal weights, by `odds` (`layout`'s levels x components)."""
+        """Return a `ProductMixture` for `total` records, of equal weights, by `odds`, levels x components.
+
+        The levels are in the order of `layout`.
+        """
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)
@@ -50,7 +53,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
-        """Return a mixture of one component for `total` records by the noisy tables `ones` of the schema's columns.
+        """Return a `ProductMixture` of one component for `total` records by the noisy tables `ones` of the columns.
 
         A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
         that a small stratum is not drawn from the levels that noise favours.

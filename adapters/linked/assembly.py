@@ -175,7 +175,7 @@ class Assembly:
         """Return the `OpenParents` after the first row, whose number of the summed column may be drawn again.
 
         `parent` and `first` are codes by column of the parents and their first rows, `size` the numbers of rows. A
-        number drawn again replaces that in `numbers`.
+        number drawn again replaces that in `numbers`, arrays by column.
         """
         roles, n = self.roles, len(size)
         rest = np.maximum(size - 1, 0)
@@ -329,7 +329,7 @@ class _Slot:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that are known before the row is drawn, without the model's prefix."""
+        """Tuple of names of columns that are known before the row is drawn, without the model's prefix."""
         return tuple(name.removeprefix(self.prefix) for name in self.completion.known)
 
     def draw(

@@ -92,7 +92,7 @@ class Limits:
 
     @property
     def _stepping(self) -> tuple[str, ...]:
-        """Tuple of names of columns limited with the difference: the stepped one, or all of the condition with it.
+        """Tuple of names of columns limited with the difference: the stepped one, or all of a condition on it.
 
         Empty without a stepped column or its difference.
         """

@@ -155,7 +155,7 @@ class Linked(Mechanism[LinkedModel]):
         return {PARENT: float(self.split[PARENT]), REST: float(self.split[SECOND]) + float(self.split[OTHERS])}
 
     def planned_tables(self, public: Public, allot: Allotment) -> Mapping[str, float]:
-        """Return, by step, the number of parents that a plan takes for it: declared, or a guess for child rows."""
+        """Return {step: number of parents that a plan takes for it}: declared, or a guess for child rows."""
         size = UNKNOWN if public.size is None else public.size
         return {slot: size * USUAL.get(slot, 1.0) for slot in self.parts(public, allot.rho)}
 

@@ -54,8 +54,8 @@ Tail = Literal["coinpress", "exact"]
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
     """Return the norm that `d` standard normal numbers exceed with probability `beta`.
 
-    `tail` is "coinpress", the paper's bound, or "exact", the quantile. The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2
-    log(1/beta)); for d = 1 and beta = 0.01 it is 3.808, and the quantile 2.576.
+    `tail` is "coinpress", the bound of the paper, or "exact", the quantile. For d = 1 and beta = 0.01 these are 3.808
+    and 2.576. The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)).
     """
     if tail == "exact":
         from scipy.special import chdtri

@@ -44,7 +44,7 @@ class Module(Scored):
     """Public figures of the fit, for readers."""
 
     def using(self, function: Callable[[int, int], Any]) -> Module:
-        """Return a copy whose network the caller's own function builds, as a release does not hold it.
+        """Return a copy of the `Module` whose network the caller's own function builds, as a release does not hold it.
 
         Args:
             function: The function that the network was fitted with.

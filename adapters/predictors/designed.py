@@ -111,7 +111,10 @@ class Scored(Designed):
 
 
 def design_facts(design: Coded) -> dict[str, Any]:
-    """Return a design as JSON values for a stored model: lists of its columns, reference levels and interactions."""
+    """Return a design as a dict of JSON values for a stored model: its columns, reference levels and interactions.
+
+    Each is a list, the last two of pairs.
+    """
     return {
         "columns": list(design.columns),
         "reference": [list(pair) for pair in design.reference],
@@ -134,7 +137,7 @@ def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return probabilities from logits, rows x levels: the softmax along each row, which adds up to 1."""
+    """Return an array of probabilities from logits, rows x levels: the softmax along each row, which adds up to 1."""
     power = np.exp(logits - logits.max(axis=1, keepdims=True))
     found: Floats = power / power.sum(axis=1, keepdims=True)
     return found

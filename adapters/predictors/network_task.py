@@ -82,9 +82,9 @@ class NetworkProblem:
         return theta[:cut].reshape(self.units, -1), theta[cut:].reshape(-1, self.outputs)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
-        """Return (design, hidden weights, output weights), rounded, of a question at the flat array `theta`.
+        """Return (`Coded` design, hidden weights, output weights) of a question at the flat array `theta`.
 
-        They are those of everybody (None) or of the group of this number.
+        The weights are rounded arrays. All are those of everybody (None) or of the group of this number.
         """
         hidden, output = self.layers(rounded(theta))
         if group is None or not self.task.groups:

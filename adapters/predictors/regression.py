@@ -117,7 +117,7 @@ class Regression(Designed):
         return np.array([whole / np.prod([plain[i] for i in factors]) for factors in self.design.products(self.schema)])
 
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a table (pandas), one row a feature, for `softmax` a feature and level, in the unit of the data.
+        """Return a pandas DataFrame, one row a feature, for `softmax` a feature and level, in the unit of the data.
 
         `value` is the coefficient that predictions use. `estimate` is least squares on all records by noisy moments, or
         for `logistic` largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients

@@ -78,7 +78,7 @@ class PredictorProblem:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups, one text each; without groups one empty text, for everybody."""
+        """Tuple of the groups' labels, one text each; without groups one empty text, for everybody."""
         return self.families.labels or ("",)
 
     @property

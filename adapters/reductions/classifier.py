@@ -62,11 +62,11 @@ class RandomisedClassifier(Designed):
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self.schema.names[0],)
 
     def seeded(self, seed: int) -> RandomisedClassifier:
-        """Return a copy that draws each row's classifier by this seed."""
+        """Return a `RandomisedClassifier` equal to this one that draws each row's classifier by this seed."""
         return replace(self, seed=seed)
 
     def without_chance(self) -> RandomisedClassifier:
-        """Return a copy that always decides by one classifier: that whose noisy goal was the smallest.
+        """Return a `RandomisedClassifier` that always decides by one classifier, whose noisy goal was the smallest.
 
         Its own losses are in `facts["deterministic"]`; it need not satisfy the mixture's constraints.
         """

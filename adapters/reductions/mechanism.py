@@ -175,7 +175,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Names of the losses of probabilities, `squared` or `log`, in objective and constraints; empty without any."""
+        """Tuple of names of losses of probabilities, `squared` or `log`, in objective and constraints; may be empty."""
         needed = {measured_by(name) for name in (self.objective, *self.constraints)}
         return tuple(measure for measure in MEASURES if measure in needed)
 
@@ -252,7 +252,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: ReductionsProblem, pay: Amount) -> Program[tuple[Sizes, Amount]]:
-        """Program that returns (`Sizes` of a task's groups and labels, the part of `pay` that is left).
+        """Program that returns (`Sizes` of a task's groups and labels, `Amount` that is left of `pay`).
 
         Sizes are numbers of records times a row's weight.
         """

@@ -98,7 +98,7 @@ class Sizes:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Names of all losses that counts and sums determine: of predictions, then those of `measures`."""
+        """Tuple of names of all losses that counts and sums determine: of predictions, then those of `measures`."""
         if self.several:
             return ("error", *self.by_label("error"))
         return (*LOSSES, *(loss for loss, (measure, _) in OF_PROBABILITIES.items() if measure in self.measures))

@@ -59,12 +59,12 @@ class ReductionsProblem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of tables by group and label: levels of each column of `by`, then of the target."""
+        """Shape of tables by group and label, a tuple: levels of each column of `by`, then of the target."""
         return self.schema.shape((*self.by, self.target))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the design's features, one a coefficient, intercept `1` first."""
+        """Tuple of names of the design's features, one a coefficient, intercept `1` first."""
         return self.design.names(self.schema)
 
     @property

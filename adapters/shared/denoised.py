@@ -80,9 +80,9 @@ def projected(values: NDArray[np.int64] | Floats, total: float) -> Floats:
 
 
 def denoised(table: NoisyTable | MeasuredTable, total: float) -> Floats:
-    """Return the counts of a one-way table with the sum `total`: posterior means if it is noisy, else noisy counts.
+    """Return an array, the counts of a one-way table with the sum `total`: posterior means if it is noisy.
 
-    Either are projected to numbers of at least 0.
+    Else they are the noisy counts. Either are projected to numbers of at least 0.
     """
     noisy = is_noisy(table, total)
     return projected(posterior(table.values, table.sigma) if noisy else table.values, total)

@@ -77,7 +77,7 @@ class FermiClassifier(Classified):
     image: Sequence[int] | None = None
 
     def _mechanism(self, features: Sequence[str]) -> DPFermi:
-        """Return the mechanism `fermi` for feature columns of these names, with the estimator's settings."""
+        """Return a `DPFermi` for feature columns of these names, with the estimator's settings."""
         return self._settings(
             DPFermi,
             features,

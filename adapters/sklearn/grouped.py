@@ -275,7 +275,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return found
 
     def _frame(self, x: Any) -> pd.DataFrame:
-        """Return a pandas frame of the features `x`, checked by scikit-learn, columns named x0, x1, ...."""
+        """Return a pandas DataFrame of the features `x`, checked by scikit-learn, columns named x0, x1, ...."""
         check_is_fitted(self)
         x = validate_data(self, self.apart(x)[0], reset=False)
         return pd.DataFrame(dict(zip(named(x), x.T, strict=True)))

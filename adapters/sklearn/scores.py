@@ -76,7 +76,7 @@ class NoisyScore:
 
     @staticmethod
     def _marks(estimator: Any, model: Any, x: Any, y: Any) -> pd.Series[Any]:
-        """Return a pandas column, a mark for each row of `x`: "1" if the estimator's class is `y`'s, else "0".
+        """Return a pandas Series, a mark for each row of `x`: "1" if the estimator's class is `y`'s, else "0".
 
         Of a regression, `model`, the squared error, with `y` cut to its bounds. UsageError for another number of values
         in `y`.
