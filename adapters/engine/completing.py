@@ -54,7 +54,7 @@ class Allowed:
 
     @classmethod
     def by_row(cls, cells: NDArray[np.bool_]) -> Allowed:
-        """Return the `Allowed` of a mask that has a line of its own for every row: equal lines become one kind."""
+        """Return the `Allowed` of `cells`, a mask with a line of its own for every row: equal lines become one kind."""
         lines, kinds = np.unique(np.packbits(cells.reshape(len(cells), -1), axis=1), axis=0, return_inverse=True)
         first = np.zeros(len(lines), dtype=np.intp)
         first[kinds.ravel()] = np.arange(len(cells))

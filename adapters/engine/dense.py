@@ -35,7 +35,7 @@ class Dense(Forest):
     alone = True
 
     def __init__(self, tree: JunctionTree) -> None:
-        """Reserve one range of cells for each table, and prepare the sums to and from every separator."""
+        """Take one tree: reserve a range of cells for each table, and prepare the sums to and from every separator."""
         super().__init__([tree], levels=False)
         self._tree = tree
         self._shapes = [tree.shape(clique) for clique in tree.cliques]

@@ -29,7 +29,7 @@ class Marginals:
     """A calibrated junction tree, with a cache of conditional matrices and marginals derived from it."""
 
     def __init__(self, tree: JunctionTree, calibrated: Sequence[Floats]) -> None:
-        """Keep a tree and the probability table of each of its cliques."""
+        """Keep a tree and `calibrated`, the array of probabilities of each of its cliques."""
         self._tree = tree
         self.calibrated = calibrated
         """Probability table of each clique of the tree."""
@@ -110,7 +110,10 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x matrices' rows."""
+        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x matrices' rows.
+
+        There is one of `matrices` for each neighbour in `ports`, a row a cell of its separator.
+        """
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
         # the last axis collects the matrices' columns

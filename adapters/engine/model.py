@@ -38,7 +38,7 @@ class RecentModels:
     """Recently queried models; older ones drop their calibrated tables, so thousands of strata fit in memory."""
 
     def __init__(self, most: int) -> None:
-        """Set the largest number of cells that all calibrated tables may have together; one larger model is kept."""
+        """Set `most`, the number of cells that all calibrated tables may have together; one larger model is kept."""
         self.most = most
         self._held = 0
         self._models: deque[tuple[ref[Graphical], int]] = deque()

@@ -124,7 +124,7 @@ class Amounts:
 
 
 def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:
-    """Return an array (2, rows): the code of the bin that holds what is left, -1 for none, and the sign of it."""
+    """Return an array (2, rows): the code of the column's bin that holds `left`, -1 for none, and the sign of it."""
     breaks = np.asarray(column.breaks, np.float64)
     code = np.clip(np.searchsorted(breaks, left, side="right") - 1, 0, len(column.extents) - 1)
     inside = (left >= column.lower) & (left <= column.upper)

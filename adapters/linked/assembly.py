@@ -96,7 +96,8 @@ class Assembly:
     def _meeting(self, n: int, rng: Generator, where: Where, counted: DrawCounts) -> DrawnTables:
         """Return `DrawnTables` of `n` parents that meet `where`, of derived columns too, which the child rows decide.
 
-        `where` is column -> level numbers allowed. MechanismError if hardly any parent meets it.
+        `where` is column -> level numbers allowed; what is given up is added to `counted`. MechanismError if hardly any
+        parent meets it.
         """
         parts: list[DrawnTables] = []
         missing = n

@@ -121,9 +121,10 @@ class Limits:
         return Allowed(self._forced(now), np.stack([np.ones_like(met), met, ~met]))
 
     def _steps(self, now: OpenParents) -> Allowed:
-        """Return `Allowed` codes of the difference and the stepped column, by each parent's number before.
+        """Return `Allowed` codes of the difference and the stepped column, for parents in the states `now`.
 
-        Its `cells` are weights, axes kind, difference, columns: the share of numbers in both, 0 where there is none.
+        They depend on the number in the row before. Its `cells` are weights, axes kind, difference, columns: the share
+        of numbers in both, 0 where there is none.
         """
         columns, stepped = self._stepping, self.roles.stepped
         assert stepped is not None  # noqa: S101 - see _parts
@@ -164,9 +165,10 @@ class Limits:
         return np.zeros(len(numbers), dtype=np.intp)
 
     def _amounts(self, now: OpenParents) -> Allowed:
-        """Return `Allowed` codes of `ALL` and the summed column by what is left: all of it, or something else.
+        """Return `Allowed` codes of `ALL` and the summed column, for parents in the states `now`.
 
-        Its `cells` are weights, axes kind, two codes of `ALL` (1 for all that is left), level of the column.
+        They depend on what is left: all of it, or something else. Its `cells` are weights, axes kind, two codes of
+        `ALL` (1 for all that is left), level of the column.
         """
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         column = self.roles.number(self.roles.summed.of)
@@ -193,7 +195,10 @@ class Limits:
         return Allowed(kinds[len(kinds) - len(now.left) :], cells)
 
     def _last(self, now: OpenParents) -> Allowed:
-        """Return `Allowed` codes of `ALL` and the condition's columns: the last row that does not meet it takes all."""
+        """Return `Allowed` codes of `ALL` and the condition's columns, for parents in the states `now`.
+
+        The last row that does not meet the condition takes all.
+        """
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         inside = codes_left(self.roles.number(self.roles.summed.of), now.left)[0] >= 0
         met = self._met(tuple(self.roles.condition)) if self.roles.condition else np.zeros((), dtype=bool)
@@ -250,7 +255,8 @@ def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
 def reachable(roles: LinkRoles, stepped: str, before: Floats) -> tuple[Floats, Floats]:
     """Return two arrays, the smallest and the largest number that fits all: numbers before x bands x bins.
 
-    `stepped` names the column of the child, `before` are its numbers in the row before; bands are of the difference.
+    `stepped` names the column of the child, by `roles`; `before` are its numbers in the row before; bands are of the
+    difference.
     """
     column = roles.number(stepped)
     low, top = np.asarray(column.extents, np.float64).T

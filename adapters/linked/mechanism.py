@@ -188,7 +188,7 @@ class Linked(Mechanism[LinkedModel]):
     def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
         """Return (AIM or MST for step `slot`, its `Public` facts).
 
-        `size`, or None if unknown, is the number of parents that have a row in the step's counted table.
+        `rho` is the step's; `size`, or None if unknown, is the number of parents that have a row in its counted table.
         """
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`

@@ -89,7 +89,10 @@ def denoised(table: NoisyTable | MeasuredTable, total: float) -> Floats:
 
 
 def denoised_columns(tables: Sequence[MeasuredTable], total: float) -> list[MeasuredTable]:
-    """Return a list of `tables` for the last fit: noisy one-way tables with denoised counts, others as they are."""
+    """Return a list of `MeasuredTable`s, `tables` for the last fit: noisy one-way ones get denoised counts.
+
+    Others are as they are; `total` is the number of records.
+    """
     return [
         replace(table, values=denoised(table, total)) if len(table.clique) == 1 and is_noisy(table, total) else table
         for table in tables

@@ -69,11 +69,11 @@ def believed(
 def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> float:
     """Return the variance of the table `known`'s cell, in squared records of `total`; more if answers disagree.
 
-    An answer is compared in the columns that both have. Only one farther away than `farthest`, by sampling, the table's
-    own errors and noise, raises the variance; the noise's expected part of the distance is subtracted then. Cells that
-    a fit leaves out were paid for too, and judge. A table that predicts an answer worse than uniform cells would, and
-    is off by more than `FAR` of a mean cell, gets infinity: it may be as wrong where no answer speaks, and nothing
-    would correct it. A certain table never does.
+    An answer, one of the tables `measured`, is compared in the columns that both have. Only one farther away than
+    `farthest`, by sampling, the table's own errors and noise, raises the variance; the noise's expected part of the
+    distance is subtracted then. Cells that a fit leaves out were paid for too, and judge. A table that predicts an
+    answer worse than uniform cells would, and is off by more than `FAR` of a mean cell, gets infinity: it may be as
+    wrong where no answer speaks, and nothing would correct it. A certain table never does.
     """
     times = 1.0
     compared = [table for table in measured if not set(known.clique).isdisjoint(table.clique)]
