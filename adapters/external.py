@@ -196,6 +196,7 @@ class Drawn(TableModel):
         return cls(schema, clean)
 
     def _match(self, where: Where) -> NDArray[np.bool_]:
+        """Return a mask of the table's rows that meet `where`, column -> level numbers allowed."""
         size = len(next(iter(self.codes.values()), ()))
         kept = np.ones(size, dtype=bool)
         for column, allowed in where.items():

@@ -117,6 +117,7 @@ class Beliefs:
         *,
         log: bool,
     ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
+        """Return (dict of drawn codes by column, mask of rows without a cell) as `draw` does, by one arithmetic."""
         groups: dict[int, _Group] = {}
         for i in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[i]

@@ -75,7 +75,7 @@ class Forest:
     """True if the forest is one large tree, never batched, so that its sums may be taken in another order."""
 
     def __init__(self, trees: Sequence[JunctionTree], *, levels: bool = True) -> None:
-        """Reserve one range of cells for every table and, with `levels`, index the edges depth by depth."""
+        """Reserve a range of cells for every table of the `trees`; with `levels`, index edges depth by depth."""
         self.trees = tuple(trees)
         self.offsets: list[list[int]] = []
         """First cell of each clique's table, by tree."""

@@ -221,6 +221,7 @@ def _laid_out(tree: JunctionTree) -> Forest:
 
 
 def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -> None:
+    """Refuse (ReleaseError) a tree, or `potentials`, an array a clique, that do not fit `schema` or each other."""
     seen: set[str] = set()
     for i, (clique, table) in enumerate(zip(tree.cliques, potentials, strict=True)):
         parent, separator = tree.parents[i], tree.separators[i]

@@ -50,7 +50,7 @@ class Amounts:
         return column
 
     def band(self, totals: Floats) -> Ints:
-        """Return an array of codes, each sum's in the parent's column; sums beyond bounds are in an outer bin."""
+        """Return an array of codes, those of `totals` in the parent's column, at most those of outer bins."""
         codes = np.searchsorted(np.asarray(self._total.breaks, np.float64), totals, side="right") - 1
         found: Ints = np.clip(codes, 0, len(self._total.extents) - 1)
         return found

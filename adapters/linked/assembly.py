@@ -111,6 +111,7 @@ class Assembly:
         raise MechanismError("hardly any parent meets this condition on what its child rows add up to.")
 
     def _meets(self, drawn: DrawnTables, where: Where) -> NDArray[np.bool_]:
+        """Return a mask of the drawn parents that meet `where`, column -> level numbers, in derived columns."""
         found = np.ones(len(next(iter(drawn.counts.values()))), dtype=bool)
         schema, prefix = self.models.parent.schema, self.models.prefixes[0]
         for column, allowed in where.items():
@@ -122,6 +123,7 @@ class Assembly:
         return found
 
     def _draw(self, n: int, rng: Generator, where: Where, counted: DrawCounts) -> DrawnTables:
+        """Return the `DrawnTables` of `n` parents given `where`; what is given up is added to `counted`."""
         roles, prefix = self.roles, self.models.prefixes[0]
         model = self.models.parent
         conditions = {prefix + column: levels for column, levels in where.items()}

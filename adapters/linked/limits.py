@@ -79,6 +79,7 @@ class Limits:
             yield found
 
     def _parts(self) -> Iterator[tuple[tuple[str, ...], _Part]]:
+        """Yield pairs: names of columns limited together, and the method that returns their `Allowed`."""
         condition, stepping = tuple(self.roles.condition), self._stepping
         if stepping:
             yield (DIFFERENCE, *stepping), self._steps
@@ -112,11 +113,13 @@ class Limits:
         return found
 
     def _forced(self, now: OpenParents) -> Ints:
+        """Return an array, one a parent: `MEETS` or `MEETS_NOT` if all rows left are so, else `FREE`."""
         if not self.roles.condition:
             return np.zeros(len(now.met), dtype=np.intp)
         return np.where(now.others == 0, MEETS, np.where(now.met == 0, MEETS_NOT, FREE))
 
     def _condition(self, now: OpenParents) -> Allowed:
+        """Return `Allowed` codes of the condition's columns, for parents in the states `now`."""
         met = self._met(tuple(self.roles.condition))
         return Allowed(self._forced(now), np.stack([np.ones_like(met), met, ~met]))
 

@@ -147,6 +147,7 @@ class LinkedModel(Model):
         return Assembly(roles_of(self.linked), models)
 
     def _graphical(self, slot: str) -> Graphical | None:
+        """Return the `Graphical` of the step `slot`, None without one; Unsupported for another kind of model."""
         part = self.parts.get(slot)
         if part is not None and not isinstance(part, Graphical):
             raise Unsupported("linked: child rows are drawn from models of aim and mst, of the engines of the package.")

@@ -93,6 +93,7 @@ def _scale(
     radii: Mapping[str, float],
     units: Mapping[str, float],
 ) -> ColumnScale:
+    """Return the `ColumnScale` of the column `name`; the mappings by column are the settings' own numbers."""
     column = schema.columns.get(name)
     if column is None:
         raise UsageError(f"{who}: column {name!r} is not in the schema, or is constant in this stratum.")

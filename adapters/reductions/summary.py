@@ -92,6 +92,7 @@ def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dict[str, Any]:
+    """Return a dict of one goal: kind, name, group, bound (None for the objective), value, noise, status."""
     holds = "holds" if part.value(counts) <= 0 else "broken"
     return {
         "kind": kind,

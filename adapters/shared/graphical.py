@@ -55,7 +55,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     @cached_property
     def _rules(self) -> Forbidden:
-        """Structural zeros, impossible cells by clique, as far as the model can contain them."""
+        """Structural zeros, a mapping from clique to numbers of impossible cells, if the model can contain it."""
         held = self.base.tree.cliques if self.base is not None else ()
         return held_together(forbidden(self.schema), self._sizes, held)[0]
 
