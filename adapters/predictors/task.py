@@ -152,7 +152,7 @@ class PredictorProblem:
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
         """Return the fit's figures as a dict of JSON values: steps, rate, clip, step_noise (`noise`), groups.
 
-        `groups` is a list of dicts, one a group: its label, size, weight and share by the budgets `tailored`.
+        `groups` is a list of dicts, one a group: group (its label), size, weight, and share by the budgets `tailored`.
         """
         return {
             "steps": self.steps,
