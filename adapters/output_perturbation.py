@@ -93,7 +93,7 @@ class OutputPerturbation(Mechanism[Regression]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: the minimiser; counts too if groups are balanced."""
+        """Frozen set of classes of questions: the minimiser; counts too if groups are balanced."""
         return frozenset({Minimiser, Counts} if self.objective == "balanced" else {Minimiser})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -104,7 +104,7 @@ class OutputPerturbation(Mechanism[Regression]):
 
     @once
     def question(self, public: Public, rho: float) -> Minimiser:
-        """Return the question for `rho` by public facts and settings, without weights of groups.
+        """Return the question, a `Minimiser`, for `rho` by public facts and settings, without weights of groups.
 
         Unsupported for settings that the schema does not allow.
         """
@@ -157,7 +157,10 @@ class OutputPerturbation(Mechanism[Regression]):
         return Regression(public.schema, cast("Coded", asked.design), asked.target, asked.link, theta, None, facts)
 
     def _facts(self, asked: Minimiser, features: int, noise: float) -> dict[str, Any]:
-        """Return a dict of figures: clip, penalty's factor as `asked` on `features`, `noise` a coefficient; texts."""
+        """Return a dict of figures: strength (the penalty's), clip, noise (a coefficient's), described (texts).
+
+        They are those of the question `asked`, of `features`, their number, and of `noise`; texts are by heading.
+        """
         described = {
             "Model": f"{asked.link} regression of {asked.target} on {features} features",
             "Objective": f"{self.objective}: sum of losses + {asked.strength:.4g} |w|^2 / 2",
@@ -175,9 +178,9 @@ _FITS = {
 
 
 def balanced(sizes: NDArray[Any]) -> Floats:
-    """Return for each group the factor of a record's loss, at most 1: inverse to the group's noisy size.
+    """Return an array of the groups' factors of a record's loss, at most 1: inverse to a group's noisy size.
 
-    The smallest group is taken for no smaller than LEAST_PART of the largest.
+    The smallest group is taken for no smaller than LEAST_PART of the largest. The shape is that of `sizes`.
     """
     positive: Floats = np.maximum(sizes.astype(np.float64), 1.0)
     positive = np.maximum(positive, LEAST_PART * positive.max())

@@ -32,9 +32,10 @@ SURER = 16.0
 def redrawn(
     model: Graphical, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models, each fitted to `rows` x its own tables of columns in `tables`, plus noise by `rng`.
+    """Return a list of `times` `Graphical`s, each fitted to `rows` x its own tables, plus noise by `rng`.
 
-    Tables outside the model's cliques are left out; see `TableModel.redrawn`.
+    The tables are of the columns in `tables`, triples (columns, counts, sigma) of which the counts are not used. Those
+    outside the model's cliques are left out; see `TableModel.redrawn`.
     """
     sizes = tuple((name, model.schema.size(name)) for name in model.schema.names)
     held = [set(clique) for clique in model.tree.cliques]
@@ -98,7 +99,7 @@ def _parts(mixture: Mixture) -> list[Graphical]:
 
 
 def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-    """Return the mixture's array of cell probabilities of each clique, which may have grouping columns."""
+    """Return a list, for each clique the mixture's array of cell probabilities; it may have grouping columns."""
     schema = mixture.schema
     found = [np.zeros(schema.shape(clique)) for clique in cliques]
     for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):
