@@ -104,9 +104,10 @@ class AIM(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program for `allot`: measures columns; chooses, measures, fits in rounds; returns the last learner.
+        """Program for `allot`: measures columns, then chooses, measures, fits in rounds; returns the last learner.
 
-        Columns, size and prior are public facts; `rng` is not used.
+        It is a `GraphicalLearner`, or an `Arbiter` between it and a prior. Columns, size and prior are public facts;
+        `rng` is not used.
         """
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)

@@ -57,7 +57,7 @@ class External(Mechanism["Drawn"]):
 
     @classmethod
     def plain(cls, function: Callable[..., pd.DataFrame], *, rows: int | None = None) -> External:
-        """Return a mechanism of a function from a frame to a frame, for research on rows declared public.
+        """Return an `External` of a function from a frame to a frame, for research on rows declared public.
 
         The function gets the rows as a release would show them: the schema's columns, order and types, numbers drawn
         within their bins. If its parameters include `epsilon`, `delta` or `rows` (the number of rows of a release), it
@@ -181,7 +181,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Return a model that draws from these rows: `codes`, arrays of level numbers by column of the schema.
+        """Return a `Drawn` that draws from these rows: `codes`, arrays of level numbers by column of the schema.
 
         MechanismError for other columns, columns of unequal lengths, and numbers that are no levels.
         """
@@ -196,6 +196,7 @@ class Drawn(TableModel):
         return cls(schema, clean)
 
     def _match(self, where: Where) -> NDArray[np.bool_]:
+        """Return a mask of the table's rows that meet `where`, column -> level numbers allowed."""
         size = len(next(iter(self.codes.values()), ()))
         kept = np.ones(size, dtype=bool)
         for column, allowed in where.items():
@@ -219,12 +220,12 @@ class Drawn(TableModel):
         return {column: codes[picked] for column, codes in self.codes.items()}
 
     def state(self) -> State:
-        """Return the model for a file: an array of level numbers for each column, no facts."""
+        """Return the model for a file, a `State`: an array of level numbers for each column, no facts."""
         return State({}, dict(self.codes))
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Drawn:
-        """Return the model, in a schema, of a stored state: level numbers by column.
+        """Return the `Drawn` model, in a schema, of a stored `State`, whose arrays are level numbers by column.
 
         ReleaseError for a damaged table.
         """

@@ -50,9 +50,9 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts, for `allot`: asks all one-way tables, returns their model; `rng` is not used.
+        """Program on public facts, for `allot`: asks all one-way tables, returns a `Product`; `rng` is not used.
 
-        With a prior it returns the model of its rows, reweighted.
+        With a prior it returns the `TiltedRows` of its rows, reweighted.
         """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         total = records(tables, public.size)
@@ -61,7 +61,7 @@ class Independent(Mechanism[TableModel]):
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts that runs the steps for `allot`, `rng`, without a prior and returns their model.
+        """Program on public facts that runs the steps for `allot`, `rng`, without a prior; returns their `Product`.
 
         If there is a prior, fitting it is counted as work.
         """
@@ -81,7 +81,7 @@ class Product(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[NoisyTable], total: float | None = None) -> Product:
-        """Return the model in a schema of one-column noisy `tables` of `total` records, without noise where it is much.
+        """Return the `Product` in a schema of one-column noisy `tables` of `total` records, denoised if very noisy.
 
         Without a total it is estimated from the tables.
         """
@@ -117,9 +117,10 @@ class Product(TableModel):
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
-        """Return the model of rows whose columns in `levels` have one of these numbers, as one in columns of `schema`.
+        """Return the `Product` of rows with allowed levels alone, in the columns of `schema`, which has no others.
 
-        A column whose levels have probability 0 is uniform on them.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. A column whose allowed levels
+        have probability 0 is uniform on them.
         """
         found = {}
         for name in schema.names:
@@ -128,7 +129,7 @@ class Product(TableModel):
         return Product(schema, found)
 
     def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Product]:
-        """Return a list of `times` models of `rows` records, each from noisy counts in `tables` plus noise by `rng`.
+        """Return a list of `times` `Product`s of `rows` records, from noisy counts in `tables` plus noise by `rng`.
 
         `tables` are (columns, noisy counts, sigma), of which sigma is the noise's scale. Neither is denoised: posterior
         means are nearer to the true counts than their noise is wide, but to one side.
@@ -159,12 +160,12 @@ class Product(TableModel):
         ]
 
     def state(self) -> State:
-        """Return the model for a file: an array of probabilities for each column, no facts."""
+        """Return the model for a file, a `State`: an array of probabilities for each column, no facts."""
         return State({}, dict(self.probabilities))
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Product:
-        """Return the model, in a schema, of a stored state: an array by column.
+        """Return the `Product`, in a schema, of a stored `State`: an array by column.
 
         ReleaseError for arrays that are no distributions.
         """

@@ -101,7 +101,10 @@ class MST(Poolable[Graphical]):
     rare."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as rho per row, zCDP; Unsupported if trees of public pairs are too large."""
+        """Return the `Allotment` of the whole budget as rho per row, zCDP.
+
+        Unsupported if trees of public pairs are too large.
+        """
         schema = public.schema
         pairs = sorted((schema.cells(pair) for pair in combinations(schema.names, 2)), reverse=True)
         largest = sum(pairs[: max(0, len(schema.names) - 1)])
@@ -117,7 +120,10 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program on public facts, for `allot`, not `rng`: columns, chosen pairs, fit; returns learner or arbiter."""
+        """Program on public facts for `allot`, without `rng`: asks for columns and chosen pairs, and fits them.
+
+        Returns a fitted `GraphicalLearner`, or an `Arbiter` between it and a prior.
+        """
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
@@ -163,9 +169,10 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program on public facts: the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
+        """Program on public facts for the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
 
-        Where columns alone are counted, they get all of rho, and there are no pairs. `rehearsed` omits most candidates.
+        Both are tuples of `NoisyTable`s. Where columns alone are counted, they get all of rho, and there are no pairs.
+        With `rehearsed`, a flag, most candidates are left out.
         """
         if len(public.schema.names) < 2 or only_columns(public, allot.rho):
             return (yield from counts(public.asked, rho=allot.rho)) if public.asked else (), ()
@@ -188,9 +195,9 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Program for `rho` that returns a spanning tree's pairs by tables `paid`; `rehearsed` omits most candidates.
+    """Program for `rho` that returns a tuple of pairs, a spanning tree of the columns, by their tables `paid`.
 
-    The columns of a certain public table are joined already.
+    With `rehearsed`, a flag, most candidates are left out. The columns of a certain public table are joined already.
     """
     schema, total = public.schema, records(paid, public.size)
     share = {table.clique[0]: _distribution(table) for table in columns_by(public, paid, total)}
@@ -225,7 +232,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
 
 @lru_cache(maxsize=256)
 def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return all pairs of the columns `names`, each once, in their order.
+    """Return a tuple of all pairs of the columns `names`, each once, in their order.
 
     The result is cached, as strata with equal columns share it.
     """
@@ -233,19 +240,25 @@ def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
 
 
 def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:
-    """Return the table of probabilities of each pair under independence, from the columns' noisy tables `ones`."""
+    """Return a list of the pairs' tables of probabilities under independence, from the columns' noisy tables `ones`."""
     share = {table.clique[0]: _distribution(table) for table in ones}
     return [np.multiply.outer(share[a], share[b]) for a, b in pairs]
 
 
 def _distribution(table: NoisyTable) -> NDArray[np.float64]:
-    """Return a noisy table's counts as probabilities: negative ones count 0, uniform where none is positive."""
+    """Return an array, a noisy table's counts as probabilities: negative ones count 0.
+
+    It is uniform where none is positive.
+    """
     weight = np.maximum(table.values, 0).astype(np.float64)
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
 
 
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
-    """Return the pairs' tables `twos`, without cells of rare levels: counts in `ones` below `times` their noise."""
+    """Return a tuple of `MeasuredTable`s, the pairs' tables `twos` without cells of rare levels.
+
+    Rare are levels whose count in `ones`, the columns' tables, is below `times` its noise; with 0 none are.
+    """
     if not times:  # a negative count would be below 0 times its noise
         return tuple(MeasuredTable.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}

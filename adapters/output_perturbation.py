@@ -9,7 +9,7 @@ it is the sum, and `strength` is its n lambda: public, and the same whatever the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 FACTOR = 0.5
 """Strength by default: FACTOR x (n L^2 R^2 / (2 rho))^(1/3), by which noise and penalty do about as much harm."""
+MOST_STRENGTH = 1e12
+"""Largest strength."""
 LEAST_PART = 0.05
 """Least weight of a record with `objective = "balanced"`, in weights of one of the smallest group."""
 
@@ -73,9 +75,9 @@ class OutputPerturbation(Mechanism[Regression]):
     count alike; their sizes are counted with noise, for `count_share`."""
     count_share: float = at(0.02, above=0, below=1)
     """Fraction of the budget for noisy sizes of groups, with `balanced`."""
-    strength: float | None = at(None, above=0, most=1e12)
+    strength: float | None = at(None, above=0, most=MOST_STRENGTH)
     """Factor of |w|^2 / 2 beside the sum of losses; the noise is inverse to it. By default by public size, budget and
-    number of features; needed where no size is declared."""
+    number of features; needed where no size is declared. It is refused where it is too small for so many features."""
     clip: float | None = at(None, above=0, most=1e6)
     """Largest L2 norm of a row's features: longer rows are scaled down to it. By default the largest there is."""
     reference: Mapping[str, str] = at({})
@@ -91,7 +93,7 @@ class OutputPerturbation(Mechanism[Regression]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: the minimiser; counts too if groups are balanced."""
+        """Frozen set of classes of questions: the minimiser; counts too if groups are balanced."""
         return frozenset({Minimiser, Counts} if self.objective == "balanced" else {Minimiser})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -102,7 +104,7 @@ class OutputPerturbation(Mechanism[Regression]):
 
     @once
     def question(self, public: Public, rho: float) -> Minimiser:
-        """Return the question for `rho` by public facts and settings, without weights of groups.
+        """Return the question, a `Minimiser`, for `rho` by public facts and settings, without weights of groups.
 
         Unsupported for settings that the schema does not allow.
         """
@@ -119,13 +121,10 @@ class OutputPerturbation(Mechanism[Regression]):
         if self.model == "logistic":
             link = "logistic" if schema.size(target) == 2 else "softmax"
         clip = largest_norm(design) if self.clip is None else self.clip
-        strength = self._strength(public, link, clip, rho)
-        if strength <= clip * clip / 1024:
-            raise Unsupported(
-                f"{who}: strength must be above {clip * clip / 1024:.4g}, a 1,024th of the squared clip, and is "
-                f"{strength:.4g}. The less it is the more noise there is; left out, it follows from size and budget."
-            )
-        return Minimiser(design, target, link, clip, strength, rho)
+        asked = Minimiser(design, target, link, clip, self._strength(public, link, clip, rho), rho)
+        while self.strength is None and asked.strength < MOST_STRENGTH and not asked.solvable(schema):
+            asked = replace(asked, strength=2 * asked.strength)
+        return asked
 
     def _strength(self, public: Public, link: Link, clip: float, rho: float) -> float:
         """Return the factor of the penalty for a loss of this link: as set, or by public size, clip and `rho`.
@@ -158,7 +157,10 @@ class OutputPerturbation(Mechanism[Regression]):
         return Regression(public.schema, cast("Coded", asked.design), asked.target, asked.link, theta, None, facts)
 
     def _facts(self, asked: Minimiser, features: int, noise: float) -> dict[str, Any]:
-        """Return a dict of figures: clip, penalty's factor as `asked` on `features`, `noise` a coefficient; texts."""
+        """Return a dict of figures: strength (the penalty's), clip, noise (a coefficient's), described (texts).
+
+        They are those of the question `asked`, of `features`, their number, and of `noise`; texts are by heading.
+        """
         described = {
             "Model": f"{asked.link} regression of {asked.target} on {features} features",
             "Objective": f"{self.objective}: sum of losses + {asked.strength:.4g} |w|^2 / 2",
@@ -176,9 +178,9 @@ _FITS = {
 
 
 def balanced(sizes: NDArray[Any]) -> Floats:
-    """Return for each group the factor of a record's loss, at most 1: inverse to the group's noisy size.
+    """Return an array of the groups' factors of a record's loss, at most 1: inverse to a group's noisy size.
 
-    The smallest group is taken for no smaller than LEAST_PART of the largest.
+    The smallest group is taken for no smaller than LEAST_PART of the largest. The shape is that of `sizes`.
     """
     positive: Floats = np.maximum(sizes.astype(np.float64), 1.0)
     positive = np.maximum(positive, LEAST_PART * positive.max())

@@ -97,7 +97,10 @@ KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
 
 
 def known(name: str, *, rows: int | None = None) -> External:
-    """Return the synthesizer `name` of `KNOWN` as a mechanism for `rows` rows (None: declared); else UsageError."""
+    """Return the mechanism, an `External`, of the synthesizer `name` of `KNOWN` for `rows` rows (None: declared).
+
+    UsageError for other names, and packages of other versions.
+    """
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]

@@ -52,7 +52,14 @@ class Beliefs:
         known: Sequence[str],
         limited: Sequence[Clique] = (),
     ) -> None:
-        """Join the factors, and the sets of columns `limited`, into one tree of the unknown ones of columns `sizes`."""
+        """Join the factors, and the sets of columns `limited`, into one tree of the columns not `known`.
+
+        Args:
+            sizes: Pairs of a column and its number of levels.
+            factors: Pairs of columns and a table.
+            known: Names of the columns whose levels each row gives.
+            limited: Sets of columns whose codes together are limited for each row.
+        """
         levels, evidence = dict(sizes), set(known)
         unknown = tuple((name, size) for name, size in sizes if name not in evidence)
         free = [tuple(c for c in clique if c not in evidence) for clique in (*(c for c, _ in factors), *limited)]
@@ -85,7 +92,7 @@ class Beliefs:
         n: int,
         rng: Generator,
     ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
-        """Return the codes drawn by `rng` of all columns but the known ones, and a mask of rows of probability 0.
+        """Return (dict of codes drawn by `rng` by column, all but the known ones; a mask of rows of probability 0).
 
         `given` are the known codes of n rows by column; `kinds` and `logs`, of each set of limited columns, the kind of
         each row and the kinds' tables (kinds, levels ...), 0 where allowed and -inf elsewhere.
@@ -110,6 +117,7 @@ class Beliefs:
         *,
         log: bool,
     ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
+        """Return (dict of drawn codes by column, mask of rows without a cell) as `draw` does, by one arithmetic."""
         groups: dict[int, _Group] = {}
         for i in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[i]
@@ -149,7 +157,10 @@ class _Part:
 
     @classmethod
     def of(cls, clique: Clique, table: Floats, evidence: set[str], levels: Mapping[str, int]) -> _Part:
-        """Return the factor `clique` with its known columns apart."""
+        """Return the `_Part` of a factor: `table`, logs with an axis for each column of `clique`, known columns apart.
+
+        `evidence` are the known columns, `levels` the numbers of levels by column.
+        """
         known, free = (tuple(c for c in clique if (c in evidence) == there) for there in (True, False))
         shape = [*(levels[c] for c in free), math.prod(levels[c] for c in known)]
         turned = np.transpose(table, [clique.index(c) for c in (*free, *known)]).reshape(shape)
@@ -158,7 +169,7 @@ class _Part:
         return cls(known, strides, free, turned, _scaled(turned, axes=len(free)))
 
     def lines(self, given: Mapping[str, Ints], n: int) -> Ints:
-        """Return the line of known codes of each of n rows."""
+        """Return an array, for each of `n` rows the number of the line of its known codes, `given` by column."""
         found = np.zeros(n, dtype=np.intp)
         for column, stride in zip(self.known, self.strides, strict=True):
             found += stride * given[column]
@@ -176,7 +187,10 @@ class _Piece:
 
     @classmethod
     def of(cls, clique: Clique, logs: Floats, kinds: Ints, *, log: bool) -> _Piece:
-        """Return the piece of a set of limited columns, whose tables are (kinds, levels ...)."""
+        """Return the `_Piece` of the columns `clique` by log tables (kinds, levels ...) and the kind of each row.
+
+        With `log`, a flag, the piece has logarithms too.
+        """
         table = np.ascontiguousarray(np.moveaxis(logs, 0, -1))
         return cls(clique, table if log else _scaled(table, axes=len(clique)), kinds)
 
@@ -194,7 +208,7 @@ class _Group:
 
     @classmethod
     def of(cls, pieces: list[_Piece], n: int) -> _Group:
-        """Return the groups of n rows that have equal lines in all pieces."""
+        """Return the `_Group` of n rows: its lines are the sets of rows that have equal lines in all pieces."""
         of_row, first = _distinct([piece.lines for piece in pieces], n)
         return cls(of_row, [_Piece(p.columns, p.table, p.lines[first]) for p in pieces], len(first))
 
@@ -213,13 +227,17 @@ class _Node:
     """Sets of limited columns: number, columns."""
 
     def pieces(self, given: Mapping[str, Ints], *, log: bool, n: int) -> list[_Piece]:
-        """Return the node's factors as pieces, with the line of each of n rows."""
+        """Return a list of the node's factors as `_Piece`s, each with the line of each of `n` rows.
+
+        `given` is known column -> codes. With `log`, a flag, tables are logarithms, else scaled factors.
+        """
         return [_Piece(p.free, p.table if log else p.scaled, p.lines(given, n)) for p in self.parts]
 
     def message(self, group: _Group, *, log: bool) -> Floats:
-        """Return, for each separator cell and group, the sum of beliefs over the new columns, the largest one 1.
+        """Return an array, separator levels x lines of `group`: beliefs summed over the new columns, the largest one 1.
 
-        With `log`, their logarithms. A group whose products are too small has NaN, and one without mass 0 or -inf.
+        There is one axis a separator column. With `log`, their logarithms. A line whose products are too small has NaN,
+        and one without mass 0 or -inf.
         """
         columns, shape = (*self.shared, *self.new), (*self.shared_shape, *self.new_shape)
         axes = tuple(range(len(self.shared), len(columns)))
@@ -246,7 +264,10 @@ class _Node:
     def cells(
         self, group: _Group, drawn: Mapping[str, Ints], n: int, rng: Generator, *, log: bool
     ) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the drawn cell of the new columns for each row, and a mask of rows without a possible one."""
+        """Return two arrays, one entry a row: the drawn cell of the new columns, and True where none is possible.
+
+        `group` has the rows' factors, as logs if `log`; `drawn` is earlier column -> level number of each of `n` rows.
+        """
         at = np.zeros(n, dtype=np.intp)
         for column, size in zip(self.shared, self.shared_shape, strict=True):
             at = at * size + drawn[column]
@@ -286,7 +307,7 @@ class _Node:
 
 
 def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
-    """Return for each row a cell drawn with the weights (cells, lines) of its line, those of line[row]."""
+    """Return an array, for each row a cell drawn with the weights (cells, lines) of its line, those of line[row]."""
     if len(line) > REPEATED * weights.shape[1]:
         # many rows of a line share them out evenly
         found: Ints = draw(np.ascontiguousarray(weights.T), line, rng).astype(np.intp)
@@ -302,7 +323,10 @@ def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
 
 
 def _combine(belief: Floats, columns: Clique, own: Clique, table: Floats, *, log: bool) -> None:
-    """Multiply beliefs over `columns` in place with a table over `own`, some of them; with `log`, add."""
+    """Multiply beliefs over `columns` in place with a table over `own`, some of them; with `log`, add.
+
+    Both arrays have an axis for each column, then one of rows or groups, of which the table may have one for all.
+    """
     axes = sorted(range(len(own)), key=lambda i: columns.index(own[i]))
     turned = np.transpose(table, [*axes, len(own)])
     view = turned.reshape([belief.shape[i] if c in own else 1 for i, c in enumerate(columns)] + [table.shape[-1]])
@@ -313,7 +337,10 @@ def _combine(belief: Floats, columns: Clique, own: Clique, table: Floats, *, log
 
 
 def _indexed_last(taken: Floats, index: tuple[Ints | slice, ...]) -> Floats:
-    """Return an array taken by an index of arrays and slices, and one more array, with the arrays' axis last."""
+    """Return the array `taken`, which was indexed by `index`, with the axis of the index's arrays last.
+
+    `index` has arrays and slices, and one more array at its end.
+    """
     arrays = [i for i, each in enumerate(index) if not isinstance(each, slice)]
     # arrays side by side, up to the last axis, leave theirs where they are
     together = arrays == list(range(len(index) - len(arrays), len(index)))
@@ -326,14 +353,20 @@ def _finite(top: Floats) -> Floats:
 
 
 def _scaled(table: Floats, axes: int) -> Floats:
-    """Return exponentials of a table of logarithms, divided by the largest of each line: of all but the last axis."""
+    """Return exponentials of a table of logarithms, divided by the largest of each line.
+
+    A line runs over the first `axes` axes, a number; the last axis counts lines.
+    """
     top = table.max(axis=tuple(range(axes)), keepdims=True) if axes else table
     found: Floats = np.exp(table - _finite(top))
     return found
 
 
 def _distinct(parts: Sequence[Ints], n: int) -> tuple[Ints, Ints]:
-    """Return (number of each row's combination of the parts, one row of each combination)."""
+    """Return two arrays: the number of each row's combination of `parts`, and one row of each combination.
+
+    `parts` are arrays of numbers, an entry a row; there are `n` rows.
+    """
     number, first = np.zeros(n, dtype=np.intp), np.zeros(min(n, 1), dtype=np.intp)
     for values in parts:
         if not n or values.max() == values.min():
@@ -353,9 +386,10 @@ def _all(tree: JunctionTree) -> range:
 
 
 def _rooted(tree: JunctionTree, spans: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return (parent of each clique, cliques from the root down) for the root at which messages have fewest cells.
+    """Return two lists, each clique's parent (-1 of the root) and the cliques from the root down, all numbers.
 
-    `spans` is the number of combinations of known codes that each clique's beliefs depend on.
+    The root is that at which messages have fewest cells; `spans` has for each clique the number of combinations of
+    known codes that its beliefs depend on.
     """
     near: list[list[int]] = [[] for _ in tree.cliques]
     for clique, parent in enumerate(tree.parents):

@@ -54,7 +54,7 @@ class Allowed:
 
     @classmethod
     def by_row(cls, cells: NDArray[np.bool_]) -> Allowed:
-        """Return the sets of an array that has a line of its own for every row: equal lines become one kind."""
+        """Return the `Allowed` of `cells`, a mask with a line of its own for every row: equal lines become one kind."""
         lines, kinds = np.unique(np.packbits(cells.reshape(len(cells), -1), axis=1), axis=0, return_inverse=True)
         first = np.zeros(len(lines), dtype=np.intp)
         first[kinds.ravel()] = np.arange(len(cells))
@@ -102,9 +102,10 @@ class Completion:
         self._stages: dict[int, _Stage] = {}
 
     def draw(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
-        """Return rows whose known columns have the codes `given`, and whose other columns are drawn by `rng`.
+        """Return `Completed` rows whose known columns have the codes `given`, the other columns drawn by `rng`.
 
-        `allowed` restricts each of `limited`. Raises MechanismError if rules and allowed codes leave a row no cell.
+        `given` is known column -> codes; `allowed` has one `Allowed` for each limited set of columns, in order.
+        MechanismError if rules and allowed codes leave a row no cell.
         """
         found = self.attempt(given, rng, *allowed)
         if found.impossible.size:
@@ -112,7 +113,11 @@ class Completion:
         return found
 
     def attempt(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
-        """Return rows as `draw` does, but name the rows for which there is no cell; their codes mean nothing."""
+        """Return `Completed` rows as `draw` does, naming those for which there is no cell; their codes mean nothing.
+
+        `given` is known column -> codes; `allowed` has one `Allowed` for each limited set of columns, in order.
+        UsageError for other columns or another number of them.
+        """
         if set(given) != set(self.known) or len(allowed) != len(self.limited):
             raise UsageError(f"codes are needed of {', '.join(self.known)}, and {len(self.limited)} allowed sets.")
         schema = self.model.schema
@@ -141,7 +146,7 @@ class Completion:
         return Completed(codes, backed_off, np.sort(np.concatenate(impossible)))
 
     def _stage(self, number: int) -> _Stage:
-        """Return the model with the first `number` columns of `back_off` unknown; beyond the last, rules alone."""
+        """Return the `_Stage` with the first `number` columns of `back_off` unknown; beyond the last, rules alone."""
         if number not in self._stages:
             model, levels = self.model, {name: self.model.schema.size(name) for name in self.model.schema.names}
             hidden = {column: f"{column} (not used)" for column in self.back_off[:number]}
@@ -164,7 +169,10 @@ class _Stage:
 
     @classmethod
     def of(cls, levels: Mapping[str, int], factors: list[Factor], of: Completion, rules: Forbidden) -> _Stage:
-        """Return the beliefs of factors and of as many rules as fit, the smallest first."""
+        """Return the `_Stage` of factors and of as many rules as fit, the smallest first; other rules are kept apart.
+
+        `levels` are numbers of levels by column; `of` is the completion, which says what is known and limited.
+        """
         sizes, known = tuple(levels.items()), set(of.known)
         unknown = tuple((name, size) for name, size in sizes if name not in known)
         cliques = [tuple(c for c in clique if c not in known) for clique in (*(c for c, _ in factors), *of.limited)]
@@ -192,7 +200,11 @@ class _Stage:
         logs: Sequence[Floats],
         rng: Generator,
     ) -> NDArray[np.intp]:
-        """Draw the unknown columns of these `rows` of `codes`, in place; return the rows that have no mass."""
+        """Draw the unknown columns of `codes` in the rows with the numbers `rows`, in place, by `rng`.
+
+        Returns an array of the numbers of rows that have no mass. `evidence` are the known codes by column; `kinds` and
+        `logs` are the limits, as `Beliefs.draw` takes them.
+        """
         failed: list[NDArray[np.intp]] = []
         for _ in range(ROUNDS):
             here = {column: values[rows] for column, values in evidence.items()}
@@ -211,9 +223,10 @@ class _Stage:
 
 
 def factors_of(model: Graphical) -> list[Factor]:
-    """Return a model's factors: the terms of its measured tables where its potentials are made of them and of rules.
+    """Return a list of a model's factors, pairs (columns, array of logs): terms of its measured tables.
 
-    Otherwise the cliques' potentials, which join columns that no table has together.
+    Where its potentials are not made of terms and rules alone, they are the cliques' potentials, which join columns
+    that no table has together.
     """
     cliques = list(zip(model.tree.cliques, model.potentials, strict=True))
     terms = [(clique, term.reshape(model.schema.shape(clique))) for clique, term in model.terms]
@@ -232,7 +245,7 @@ def factors_of(model: Graphical) -> list[Factor]:
 
 
 def _forbidden(model: Graphical, clique: Clique) -> NDArray[np.bool_]:
-    """Return a mask of the cells of a clique that a rule of the model's schema forbids."""
+    """Return a mask of a clique's cells, an axis a column: True where a rule of the model's schema forbids them."""
     found = np.zeros(model.schema.shape(clique), dtype=bool)
     for columns, cells in forbidden(model.schema).items():
         if set(columns) <= set(clique):

@@ -35,7 +35,7 @@ class Dense(Forest):
     alone = True
 
     def __init__(self, tree: JunctionTree) -> None:
-        """Reserve one range of cells for each table, and prepare the sums to and from every separator."""
+        """Take one tree: reserve a range of cells for each table, and prepare the sums to and from every separator."""
         super().__init__([tree], levels=False)
         self._tree = tree
         self._shapes = [tree.shape(clique) for clique in tree.cliques]
@@ -51,10 +51,11 @@ class Dense(Forest):
         """Projections of the parents' tables, by clique, to the separator; None for the root."""
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return every cell's probability and the tree's log partition sum, from all cells' log potentials.
+        """Return two flat arrays: every cell's probability, and the tree's log partition sum as the only entry.
 
-        On the way to the root each table becomes P(cell | separator), and the sum divided out is kept; on the way back
-        each table is multiplied by that sum and the parent's probability of the separator.
+        `potentials` are all cells' logs, a flat array. On the way to the root each table becomes P(cell | separator),
+        and the sum divided out is kept; on the way back each table is multiplied by that sum and the parent's
+        probability of the separator.
         """
         cells = potentials.copy()
         tables, parents = self.views(cells), self._tree.parents
@@ -82,7 +83,7 @@ class Dense(Forest):
         return _Views(self, [clique for _, clique in tables])
 
     def views(self, cells: Floats, number: int = 0) -> list[Floats]:
-        """Return views of each clique's range of `cells`, in the shape of its table; `number` is ignored."""
+        """Return a list of views, each clique's range of `cells` in the shape of its table; `number` is ignored."""
         return [
             cells[start : start + math.prod(shape)].reshape(shape)
             for start, shape in zip(self.offsets[number], self._shapes, strict=True)
@@ -117,7 +118,7 @@ class _Kept:
         return sums, (np.log(sums) + top).squeeze(self._summed).transpose(self._order)
 
     def spread(self, kept: Floats) -> Floats:
-        """Return a table of the kept columns as a view that broadcasts over the whole table."""
+        """Return the array `kept`, a table of the kept columns, as a view that broadcasts over the whole table."""
         return kept.transpose(self._back).reshape(self._wide)
 
 

@@ -42,7 +42,7 @@ class _Level:
 
 
 def projection(shape: tuple[int, ...], axes: Sequence[int]) -> Indices:
-    """Return, for each cell of a table of `shape` (row-major), the number of its cell in the table over `axes`."""
+    """Return an array, for each cell of a table of `shape` (row-major) the number of its cell in that over `axes`."""
     kept = [shape[axis] for axis in axes]
     cell = np.zeros(shape, dtype=np.intp)
     for axis, stride in zip(axes, _strides(kept), strict=True):
@@ -75,7 +75,7 @@ class Forest:
     """True if the forest is one large tree, never batched, so that its sums may be taken in another order."""
 
     def __init__(self, trees: Sequence[JunctionTree], *, levels: bool = True) -> None:
-        """Reserve one range of cells for every table and, with `levels`, index the edges depth by depth."""
+        """Reserve a range of cells for every table of the `trees`; with `levels`, index edges depth by depth."""
         self.trees = tuple(trees)
         self.offsets: list[list[int]] = []
         """First cell of each clique's table, by tree."""
@@ -101,7 +101,10 @@ class Forest:
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
     def _index(self) -> list[_Level]:
-        """Return the edges' cells by depth, from the children of roots on, for messages that run together."""
+        """Return a list of `_Level`s, the edges' cells by depth, from the children of roots on.
+
+        Messages of one depth run together.
+        """
         edges: dict[int, list[tuple[int, int]]] = {}
         for number, tree in enumerate(self.trees):
             depth = [0] * len(tree.cliques)
@@ -112,7 +115,10 @@ class Forest:
         return [self._level(edges[depth]) for depth in sorted(edges)]
 
     def _level(self, edges: Sequence[tuple[int, int]]) -> _Level:
-        """Return one depth's edges, pairs (tree, clique): places of their cells below and above, by separator cell."""
+        """Return the `_Level` of one depth's edges, pairs (tree number, clique number).
+
+        It has places of their cells below and above, by separator cell.
+        """
         below: list[tuple[Indices, Indices]] = []
         above: list[tuple[Indices, Indices]] = []
         sepcells = 0
@@ -134,7 +140,10 @@ class Forest:
         return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
     def _beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return (log marginals of all cliques by `potentials` up to a tree's constant, trees' log partition sums)."""
+        """Return two flat arrays: all cells' log marginals by `potentials`, and the trees' log partition sums.
+
+        The log marginals are up to a constant of each tree.
+        """
         logs = potentials.copy()
         sent = []
         # collect: messages go from the leaves to the roots, the deepest edges first
@@ -159,7 +168,10 @@ class Forest:
         return _Scattered(self, tables)
 
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Return every cell's probability and each tree's log partition sum, from all cells' log potentials."""
+        """Return two flat arrays: every cell's probability, and each tree's log partition sum.
+
+        `potentials` are all cells' logs, a flat array.
+        """
         logs, constants = self._beliefs(potentials)
         return np.exp(logs - (constants[0] if len(self.trees) == 1 else constants[self.owner])), constants
 
@@ -172,7 +184,10 @@ class Forest:
         ]
 
     def cells_of(self, number: int, clique: Clique) -> tuple[Indices, Indices]:
-        """Return the cells of tree `number`'s table that contains `clique`, and each one's cell in `clique`'s table."""
+        """Return two index arrays: cells of a table that contains `clique`, and each one's cell in `clique`'s table.
+
+        The first, of tree `number`, counts all cells of the forest, the second those of the flat table of `clique`.
+        """
         tree = self.trees[number]
         home = tree.home(clique)
         whole = tree.cliques[home]
@@ -207,6 +222,9 @@ class _Scattered(Maps):
 
 
 def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:
-    """Return log(sum(exp)) of each run of `values`; `starts` are the runs' first places, `runs` each value's run."""
+    """Return an array, log(sum(exp)) of each run of `values`.
+
+    `starts` are the runs' first places, `runs` is each value's run.
+    """
     top = np.maximum.reduceat(values, starts)
     return top + np.log(np.add.reduceat(np.exp(values - top[runs]), starts))

@@ -68,7 +68,7 @@ class Objectives:
         return terms
 
     def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
-        """Return pairs (clique, its terms, a flat copy), one for each table of model `number`, out of all `terms`."""
+        """Return a tuple of pairs (clique, flat copy of its terms), one a table of model `number`, of all `terms`."""
         return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
     def each(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -90,7 +90,7 @@ class Objectives:
         return found.astype(np.float64, copy=False)
 
     def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
-        """Return all tables' cells' probabilities under `terms`, one array, and each model's log partition sum."""
+        """Return two arrays: probabilities of all tables' cells under `terms`, and each model's log partition sum."""
         cells, constants = self._forest.calibrated(self.potentials(terms))
         return self._maps.gather(cells), constants
 
@@ -110,12 +110,18 @@ class Objectives:
         return cells / max(1, self._forest.cells)
 
     def misfit(self, terms: Floats) -> Floats:
-        """Return, by model, half the sum of squared differences at `terms`, each divided by its table's sigma."""
+        """Return an array, one a model: half the sum of squared (fitted - noisy count) / sigma over its table cells.
+
+        `terms` is the flat array of all tables' terms, at which models are fitted.
+        """
         off = self._fitted(terms)[0] - self._noisy
         return self._sum(0.5 * self._weight * off * off)
 
     def promised(self, gradient: Floats, before: Floats, after: Floats) -> Floats:
-        """Return, by model, the objective's linear fall: the sum of `gradient` x (marginals `before` - `after`)."""
+        """Return an array by model, the objective's linear fall: the sum of `gradient` x (`before` - `after`).
+
+        The last two are marginals, an entry a term.
+        """
         return self._sum(gradient * (before - after))
 
     def steepest(self, values: Floats, least: float) -> Floats:
@@ -127,7 +133,7 @@ class Objectives:
         return found
 
     def steepness(self) -> Floats:
-        """Return, by model, the largest weight of a cell, at least 1: a curvature bound that sets its first step."""
+        """Return an array by model, the largest weight of a cell, at least 1: a curvature bound for its first step."""
         return self.steepest(self._weight, 1.0)
 
 

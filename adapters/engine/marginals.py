@@ -29,7 +29,7 @@ class Marginals:
     """A calibrated junction tree, with a cache of conditional matrices and marginals derived from it."""
 
     def __init__(self, tree: JunctionTree, calibrated: Sequence[Floats]) -> None:
-        """Keep a tree and the probability table of each of its cliques."""
+        """Keep a tree and `calibrated`, the array of probabilities of each of its cliques."""
         self._tree = tree
         self.calibrated = calibrated
         """Probability table of each clique of the tree."""
@@ -46,7 +46,7 @@ class Marginals:
         return self.tables([columns])[0]
 
     def tables(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return the probability table of each of `cliques`; tables of one call share their contractions."""
+        """Return a list of each clique's probability table, axes in its order, by shared contractions."""
         parts = [self._routes.apart(clique) for clique in cliques]
         wanted = list(dict.fromkeys(part for several in parts for part in several))
         known = dict(zip(wanted, self._joined(wanted), strict=True))
@@ -56,7 +56,7 @@ class Marginals:
         ]
 
     def kept(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return `tables(cliques)` through a cache that strata with equal requests share.
+        """Return the list `tables(cliques)`, arrays, through a cache that strata with equal requests share.
 
         Each missing table is computed by itself, so that its last bit is independent of earlier requests; if the
         missing ones exceed half the cache, all are computed together and none is kept.
@@ -74,7 +74,7 @@ class Marginals:
         return found
 
     def _joined(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return the marginals, float arrays, of the sets `cliques`, each inside one connected part of the tree."""
+        """Return a list of marginals, arrays, of the sets `cliques`, each inside one connected part of the tree."""
         together: dict[tuple[int, Clique, tuple[int, ...]], list[tuple[int, _Ports]]] = {}
         for i, (middle, own, ports) in enumerate(self._routes.plan(cliques)):
             # sets with equal middle, own columns and neighbours share one contraction
@@ -88,9 +88,10 @@ class Marginals:
     def _group(
         self, middle: int, own: Clique, wanted: Sequence[tuple[int, _Ports]]
     ) -> list[tuple[int, Clique, Floats]]:
-        """Return (number of the set, its columns, their probabilities) of each wanted set, by one contraction.
+        """Return a list of triples (number of the set, its columns, their probabilities), by one contraction.
 
-        All sets have the columns `own` in clique number `middle`, the rest beyond equal neighbours of it.
+        All sets have the columns `own` in clique number `middle`, the rest beyond equal neighbours of it; `wanted` are
+        pairs (number of the set, its neighbours with the columns beyond each).
         """
         sets = [list(dict.fromkeys(ports[j][1] for _, ports in wanted)) for j in range(len(wanted[0][1]))]
         matrices = [
@@ -109,7 +110,10 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x matrices' rows."""
+        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x matrices' rows.
+
+        There is one of `matrices` for each neighbour in `ports`, a row a cell of its separator.
+        """
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
         # the last axis collects the matrices' columns
@@ -166,15 +170,15 @@ class Marginals:
         return self._beyond[clique, port]
 
     def _conditional(self, clique: int, separator: Clique, joint: Floats) -> Floats:
-        """Return `joint`, a matrix with a row a cell of the clique's separator, over that cell's probability.
+        """Return `joint`, a matrix with a row a cell of `separator`, each row over that cell's probability.
 
-        Where the probability is 0, the result is 0.
+        The probability is summed from the table of clique number `clique`; where it is 0, the result is 0.
         """
         base = self._sum(clique, separator).reshape(-1, 1)
         return np.divide(joint, base, out=np.zeros_like(joint), where=base > 0)
 
     def _sum(self, clique: int, columns: Clique) -> Floats:
-        """Return clique number `clique`'s table summed down to `columns`, axes in that order."""
+        """Return the table of clique number `clique`, an array, summed down to `columns`, axes in that order."""
         names, table = self._tree.cliques[clique], self.calibrated[clique]
         summed = table.sum(axis=tuple(i for i, name in enumerate(names) if name not in columns))
         left = [name for name in names if name in columns]
@@ -186,7 +190,7 @@ class Marginals:
 
 
 def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Floats]) -> Floats:
-    """Return the table of a clique from its independent parts: the outer product of the tables in `known`."""
+    """Return an array, the table of a clique of independent `parts` (cliques): outer product of theirs in `known`."""
     table = known[parts[0]]
     for part in parts[1:]:
         table = np.multiply.outer(table, known[part])
@@ -216,7 +220,7 @@ class _Routes:
         """Connected part of each column; parts are joined by empty separators."""
 
     def _parts(self) -> list[int]:
-        """Return, by column number, the number of the connected part of the tree that it is in."""
+        """Return a list of numbers, one a column in the tree's order: its connected part of the tree."""
         part, found = list(range(len(self.tree.cliques))), [0] * len(self.tree.sizes)
         for i, (parent, separator) in enumerate(zip(self.tree.parents, self.tree.separators, strict=True)):
             if separator:  # parents come before their children
@@ -245,9 +249,10 @@ class _Routes:
         return tuple(parts.values()) or (clique,)
 
     def plan(self, cliques: Sequence[Clique]) -> list[tuple[int, Clique, _Ports]]:
-        """Return for each set its middle clique's number, its columns there, and pairs (neighbour, columns beyond).
+        """Return a list of triples, one a set: its middle clique's number, its columns there, and pairs.
 
-        The middle is the clique with the smallest sum of distances to the columns.
+        The pairs are (number of a neighbour, columns beyond it). The sets are `cliques`; the middle is the clique with
+        the smallest sum of distances to the columns.
         """
         found = []
         for clique in cliques:
@@ -273,7 +278,7 @@ class _Routes:
         return self._places[clique, port]
 
     def _order(self, clique: int, port: int) -> list[str]:
-        """Return the columns beyond the edge clique-port: the neighbour's own, then those past its other neighbours."""
+        """Return a list of columns beyond the edge `clique`-`port`: the neighbour's own, then those past its others."""
         order, todo = [], [(clique, port)]
         while todo:
             above, node = todo.pop()

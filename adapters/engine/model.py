@@ -38,7 +38,7 @@ class RecentModels:
     """Recently queried models; older ones drop their calibrated tables, so thousands of strata fit in memory."""
 
     def __init__(self, most: int) -> None:
-        """Set the largest number of cells that all calibrated tables may have together; one larger model is kept."""
+        """Set `most`, the number of cells that all calibrated tables may have together; one larger model is kept."""
         self.most = most
         self._held = 0
         self._models: deque[tuple[ref[Graphical], int]] = deque()
@@ -84,12 +84,15 @@ class Graphical(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
-        """Return the model of a solved problem, `solution`, whose columns and levels are those of `schema`."""
+        """Return the `Graphical` of a solved problem, `solution`, whose columns and levels are those of `schema`."""
         facts = solution.total, solution.objective, solution.iterations, solution.terms
         return cls(schema, solution.tree, solution.potentials, *facts)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
-        """Return each clique's probabilities and the log partition sum, given `where` (column -> levels allowed)."""
+        """Return (list of each clique's table of probabilities, log partition sum), given `where`.
+
+        `where` is column -> level numbers allowed.
+        """
         forest = _laid_out(self.tree)
         flat = np.concatenate([table.ravel() for table in self.potentials])
         for column, allowed in where.items():
@@ -108,7 +111,7 @@ class Graphical(TableModel):
         return self.marginal((column,))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return each clique's array of cell probabilities, axes in its order; all are computed together."""
+        """Return a list, each clique's array of cell probabilities, axes in its order; all are computed together."""
         return self._marginals.tables(cliques)
 
     @cached_property
@@ -119,7 +122,7 @@ class Graphical(TableModel):
 
     @cached_property
     def _marginals(self) -> Marginals:
-        """Object that computes the marginals of any columns from the calibrated tables."""
+        """The `Marginals` that compute tables of any columns from the calibrated ones."""
         return Marginals(self.tree, self._calibrated)
 
     @cached_property
@@ -145,7 +148,11 @@ class Graphical(TableModel):
         return {column: rows[column] for column in self.schema.names}
 
     def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Graphical]:
-        """Return `times` models refitted to `rows` x its shares in the columns of `tables`, plus noise by `rng`."""
+        """Return a list of `times` `Graphical`s refitted to `rows` x its shares in the columns of `tables`.
+
+        Noise by `rng` is added to these; `tables` are triples (columns, counts, sigma), of which the counts are not
+        used.
+        """
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)
@@ -163,14 +170,20 @@ class Graphical(TableModel):
         return redrawn_mixed(mixture, tables, rows, times, rng)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the `Graphical` of rows with allowed levels alone, in the columns of `schema`, which has no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
         from stratsynth.adapters.engine.condition import condition
 
         solution = Solution(self.tree, self.potentials, self.total, self.objective, self.steps)
         return Graphical.of(schema, condition(solution, levels))
 
     def state(self) -> State:
-        """Return the model for a file: facts (the tree, total, objective, steps) and arrays (potentials)."""
+        """Return the model for a file, a `State`: facts (tree, total, objective, steps), arrays (log potentials).
+
+        The arrays' names are the cliques' numbers, from "0".
+        """
         tree = self.tree
         facts = {
             "cliques": [list(clique) for clique in tree.cliques],
@@ -184,7 +197,7 @@ class Graphical(TableModel):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Graphical:
-        """Return the model, in a schema, of a stored state.
+        """Return the `Graphical`, in a schema, of a stored `State`.
 
         Refuse (ReleaseError) an unsound tree, potentials or figures.
         """
@@ -203,11 +216,12 @@ class Graphical(TableModel):
 
 @lru_cache(maxsize=32)
 def _laid_out(tree: JunctionTree) -> Forest:
-    """Return the layout of one tree, cached for all strata of equal structure: it is larger than the potentials."""
+    """Return the `Forest` of one tree, cached for all strata of equal structure: it is larger than the potentials."""
     return laid_out([tree])
 
 
 def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -> None:
+    """Refuse (ReleaseError) a tree, or `potentials`, an array a clique, that do not fit `schema` or each other."""
     seen: set[str] = set()
     for i, (clique, table) in enumerate(zip(tree.cliques, potentials, strict=True)):
         parent, separator = tree.parents[i], tree.separators[i]

@@ -19,9 +19,9 @@ LEAST = 1e-3
 
 
 def product(sizes: tuple[tuple[str, int], ...], counts: Mapping[str, Floats], total: float) -> Solution | None:
-    """Return the solution of independent columns by their `counts`, at least 0, of `total` records; None without any.
+    """Return the `Solution` of independent columns by their `counts` for `total` records; None without columns.
 
-    `sizes` are (column, levels) pairs.
+    `counts` are arrays by column, at least 0; `sizes` are (column, levels) pairs.
     """
     if not sizes:
         return None

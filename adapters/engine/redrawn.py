@@ -32,9 +32,10 @@ SURER = 16.0
 def redrawn(
     model: Graphical, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Graphical]:
-    """Return `times` models, each fitted to `rows` x its own tables of columns in `tables`, plus noise by `rng`.
+    """Return a list of `times` `Graphical`s, each fitted to `rows` x its own tables, plus noise by `rng`.
 
-    Tables outside the model's cliques are left out; see `TableModel.redrawn`.
+    The tables are of the columns in `tables`, triples (columns, counts, sigma) of which the counts are not used. Those
+    outside the model's cliques are left out; see `TableModel.redrawn`.
     """
     sizes = tuple((name, model.schema.size(name)) for name in model.schema.names)
     held = [set(clique) for clique in model.tree.cliques]
@@ -58,10 +59,10 @@ def redrawn(
 def redrawn_mixed(
     mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
 ) -> list[Mixture]:
-    """Return `times` mixtures refitted to `rows` x everybody's tables of the columns in `tables`, redrawn by `rng`.
+    """Return a list of `times` mixtures: `mixture` refitted to tables of `rows` rows that `rng` redraws from it.
 
-    One model of everybody is fitted and conditioned on each group, since the noise of everybody's tables is common to
-    all groups. Unsupported for merged strata.
+    Columns and noise are those of the measured `tables`, whose counts are not used. One model of everybody is fitted
+    and conditioned on each group, since the noise is common to all groups. Unsupported for merged strata.
     """
     schema, strata = mixture.schema, tuple(mixture.parts)
     if any(stratum.is_merge for stratum in strata):
@@ -98,7 +99,7 @@ def _parts(mixture: Mixture) -> list[Graphical]:
 
 
 def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-    """Return the mixture's array of cell probabilities of each clique, which may have grouping columns."""
+    """Return a list, for each clique the mixture's array of cell probabilities; it may have grouping columns."""
     schema = mixture.schema
     found = [np.zeros(schema.shape(clique)) for clique in cliques]
     for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):

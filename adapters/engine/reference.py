@@ -30,7 +30,7 @@ LEAST = 1e-300
 
 
 def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
-    """Return each problem's solution by mbi's mirror descent, one problem after another.
+    """Return a list of the problems' `Solution`s by mbi's mirror descent, one problem after another.
 
     The number of steps is rounded up to mbi's blocks of 50. A single step, as rehearsals and starts want it, is our own
     engine's: nothing is compiled for it. Unsupported for a model above `MOST_CELLS` cells.
@@ -141,7 +141,10 @@ class _Objective:
 
 @cache
 def _compiled() -> Callable[[_Objective, Any, Mapping[str, Any]], Any]:
-    """Return the objective as one compiled program a tree; mbi's first call would compile hundreds of small ones."""
+    """Return the function of (objective, marginals, facts) that mbi calls, compiled as one program a tree.
+
+    The first call of mbi's own would compile hundreds of small ones.
+    """
     import jax
 
     return jax.jit(_value, static_argnums=0)
@@ -165,7 +168,7 @@ def _value(at: _Objective, marginals: Any, facts: Mapping[str, Any]) -> Any:
 
 
 def _measurement(table: MeasuredTable, tree: JunctionTree) -> Any:
-    """Return a table as mbi's measurement, axes in the order of the tree's columns."""
+    """Return a table as mbi's `LinearMeasurement`, flat, axes in the order of the tree's columns."""
     from mbi import LinearMeasurement, WeightedQuery
 
     order = [table.clique.index(name) for name, _ in tree.sizes if name in table.clique]
@@ -177,7 +180,7 @@ def _measurement(table: MeasuredTable, tree: JunctionTree) -> Any:
 
 
 def _started(start: Solution, tree: JunctionTree) -> list[Floats]:
-    """Return log potentials on the cliques of `tree` of the model `start`, whose own tree may be another."""
+    """Return a list, an array of log potentials for each clique of `tree`: the `Solution` `start` in another tree."""
     forest = laid_out([start.tree])
     cells, _ = forest.calibrated(np.concatenate([table.ravel() for table in start.potentials]))
     joints = Marginals(start.tree, forest.views(cells)).tables(tree.cliques)

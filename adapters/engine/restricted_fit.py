@@ -52,7 +52,7 @@ def reduced(problem: Problem) -> Problem | None:
 
 
 def extended(problem: Problem, solved: Solution) -> Solution:
-    """Return the whole problem's solution from `solved`, that of its reduction: the base plus these terms.
+    """Return the whole problem's `Solution` from `solved`, that of its reduction: the base plus these terms.
 
     Potentials that no term is added to are the base's own arrays, not copies: thousands of strata share them.
     """
@@ -85,7 +85,7 @@ def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Cliqu
 
 @lru_cache(maxsize=2)
 def marginals_of(base: Solution) -> Marginals:
-    """Return the marginals of a base model, cached by the object's identity: strata must share it."""
+    """Return the `Marginals` of a base model, a `Solution`, cached by its identity: strata must share it."""
     forest = laid_out([base.tree])
     cells, _ = forest.calibrated(np.concatenate([table.ravel() for table in base.potentials]))
     return Marginals(base.tree, forest.views(cells))

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 def sample(
     tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
 ) -> dict[str, NDArray[np.integer[Any]]]:
-    """Return `n` rows, level numbers by column in small types, drawn by `rng` from a tree's tables `calibrated`."""
+    """Return a dict of level numbers by column, arrays of small types: `n` rows drawn by `rng` from a tree's tables.
+
+    `calibrated` are the tables of probabilities of the tree's cliques.
+    """
     rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
@@ -44,7 +47,10 @@ def sample(
 
 
 def draw(weights: Floats, given: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return for each row a column number of `weights`, odds of line given[row], by rounding at random by `rng`."""
+    """Return an array, for each row a column number of `weights`, odds of line given[row].
+
+    They are drawn by rounding at random by `rng`.
+    """
     n, (lines, width) = len(given), weights.shape
     order = rng.permutation(n)
     # few lines sort by counting digits: a small type is several times faster

@@ -27,7 +27,10 @@ CLIQUES = 2**8
 
 
 def updated(base: Solution, solution: Solution, cliques: Sequence[Clique]) -> list[Floats] | None:
-    """Return each clique's probabilities under `solution`, a base with one term; None for others, or if too costly."""
+    """Return a list of each clique's array of probabilities under `solution`, a base with one term.
+
+    None for other solutions, or if it is too costly.
+    """
     if len(solution.terms) != 1 or len(cliques) > CLIQUES or base.tree.sizes != solution.tree.sizes:
         return None
     ((own, term),) = solution.terms

@@ -51,7 +51,10 @@ class MeasuredTable:
 
     @classmethod
     def of(cls, table: NoisyTable, counted: NDArray[np.bool_] | None = None) -> MeasuredTable:
-        """Return a released table as one to be fitted, in all cells or in those of the mask `counted`."""
+        """Return a released `NoisyTable` as a `MeasuredTable`, to be fitted in all cells or in those of a mask.
+
+        The mask is `counted`.
+        """
         return cls(table.clique, table.values, table.sigma, counted)
 
 
@@ -78,7 +81,7 @@ class Problem:
     """Stop when the last `CHECK` steps together improved the objective by at most this fraction of it."""
 
     def tree(self) -> JunctionTree:
-        """Return the junction tree that covers every table, every structural zero and the base."""
+        """Return the `JunctionTree` that covers every table, every structural zero and the base."""
         cliques = {table.clique for table in self.tables} | set(self.forbidden)
         if self.base is not None:
             cliques |= set(self.base.tree.cliques)
@@ -101,7 +104,7 @@ class Solution:
 
 
 def engine(name: str) -> Solver[Problem, Solution]:
-    """Return the solver of graphical models: Private-PGM's for the name `mbi`, else this module's."""
+    """Return the `Solver` of graphical models: Private-PGM's for the name `mbi`, else this module's."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 
@@ -120,7 +123,7 @@ def _hasty(problem: Problem) -> Problem:
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Return each problem's solution; those with a base are solved on their measured columns alone where that pays.
+    """Return a list of the problems' `Solution`s; those with a base use measured columns alone where that pays.
 
     Unsupported for a model above `MOST_CELLS` cells.
     """
@@ -136,7 +139,10 @@ def solve(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _solved(problems: Sequence[Problem]) -> list[Solution]:
-    """Return each problem's solution: large models alone, one a core; small ones in batches of `TOGETHER` cells."""
+    """Return a list of the problems' `Solution`s: large ones alone, one a core; small ones in batches.
+
+    A batch has `TOGETHER` cells.
+    """
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)
@@ -172,7 +178,7 @@ def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[
 
 
 def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> list[Solution]:
-    """Return the solutions of problems on these trees, solved at once; finished ones leave the batch."""
+    """Return a list of `Solution`s of problems on these trees, solved at once; finished ones leave the batch."""
     totals = np.array([total(problem) for problem in problems])
     found: dict[int, Solution] = {}
     left, state = list(range(len(problems))), None
@@ -226,7 +232,7 @@ class _State:
 
     @classmethod
     def first(cls, goal: Objectives, problems: Sequence[Problem]) -> _State:
-        """Return the state of all `problems` of a goal before the first step: terms of warm starts, or 0."""
+        """Return the `_State` of all `problems` of a goal before the first step: terms of warm starts, or 0."""
         terms, number = goal.first(), len(problems)
         _, objective, _ = goal.at(terms)
         step, growth = 2.0 / goal.steepness(), np.full(number, 2.0)
@@ -234,7 +240,7 @@ class _State:
         return cls(terms, terms, terms, np.zeros(number), objective, objective.copy(), step, growth, taken, running)
 
     def only(self, owner: Indices) -> _State:
-        """Return the state of the unfinished models alone; `owner` is the number of the model of each term."""
+        """Return the `_State` of the unfinished models alone; `owner` is the number of the model of each term."""
         kept = self.running
         cells = kept[owner]
         return _State(
@@ -252,7 +258,7 @@ class _State:
 
 
 def _descend(goal: Objectives, state: _State, problems: Sequence[Problem]) -> _State:
-    """Return the state after a descent of the problems' goal with momentum; each model has its own step.
+    """Return the `_State` after a descent of the problems' goal with momentum; each model has its own step.
 
     A step is taken from a point beyond the last one, in the direction of the last move. It is accepted if the objective
     falls by half of the gradient's linear prediction (Armijo); a refused step is halved, and one that makes the

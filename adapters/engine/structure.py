@@ -32,7 +32,7 @@ class JunctionTree:
     """Columns that each clique shares with its parent; empty for the root."""
 
     def shape(self, clique: Clique) -> tuple[int, ...]:
-        """Return the shape of a clique's table: the number of levels of each column, in its order."""
+        """Return the shape of a clique's table, a tuple: the number of levels of each column, in its order."""
         return tuple(map(self._sizes.__getitem__, clique))
 
     @cached_property
@@ -52,7 +52,10 @@ class JunctionTree:
 
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
-    """Return the junction tree of the graph that joins the columns of each clique; `sizes` are (column, levels)."""
+    """Return the `JunctionTree` of the graph that joins the columns of each clique.
+
+    `sizes` are (column, levels) pairs.
+    """
     order = [column for column, _ in sizes]
     maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
@@ -82,9 +85,10 @@ def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def taken_in(
     sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
 ) -> list[bool]:
-    """Return, for each of `cliques`, True if a model of all `held` and it, columns `sizes`, has at most `most` cells.
+    """Return a list, for each of `cliques` True if a model of all `held` and it has at most `most` cells.
 
-    Equal to comparing `model_cells` of `held` and that clique; cliques that add the same edges share the result.
+    `sizes` are (column, levels) pairs. Equal to comparing `model_cells` of `held` and that clique; cliques that add the
+    same edges share the result.
     """
     growing = _growing(sizes, tuple(_neighbourhoods(sizes, held)), most)
     return [growing.takes(clique) for clique in cliques]
@@ -141,7 +145,10 @@ def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 
 
 def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
-    """Return, by column number, the bit set of itself and its neighbours in the graph of `cliques`, of `sizes`."""
+    """Return a list by column number: the bit set, an int, of it and its neighbours in the graph of `cliques`.
+
+    `sizes` are the graph's columns with their numbers of levels.
+    """
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]
     for clique in cliques:
@@ -193,7 +200,7 @@ def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool
 
 @lru_cache(maxsize=2**16)
 def _members(columns: int) -> tuple[int, ...]:
-    """Return the column numbers in a bit set, in rising order."""
+    """Return a tuple of the column numbers in a bit set, an int, in rising order."""
     return tuple(i for i in range(columns.bit_length()) if columns >> i & 1)
 
 
@@ -217,7 +224,7 @@ class _Products(dict[int, int]):
 
 @lru_cache(maxsize=8)
 def _products(sizes: tuple[tuple[str, int], ...]) -> _Products:
-    """Return the cache, bit set of columns -> number of cells, that all graphs of the columns `sizes` share."""
+    """Return the `_Products`, a cache, bit set of columns -> number of cells, for all graphs of the columns `sizes`."""
     return _Products([size for _, size in sizes])
 
 

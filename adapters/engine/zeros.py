@@ -41,11 +41,12 @@ def forbidden(schema: Schema) -> Forbidden:
 def held_together(
     rules: Forbidden, sizes: tuple[tuple[str, int], ...], measured: Sequence[Clique]
 ) -> tuple[Forbidden, set[Clique]]:
-    """Return those structural zeros and measured cliques that fit together into one model of limited size.
+    """Return (structural zeros, set of measured cliques), those that fit together into one model of limited size.
 
-    The limit is the larger of MOST_WITH_RULES and the measured cliques' own model. Rules are certain, so they come
-    first, the smallest at the head; then cliques, in the order in which they were chosen. In a stratum of few people
-    the last cliques are noise, and the first to go. Sampling enforces the rules that are left out.
+    `rules` are the zeros, clique -> numbers of cells, `sizes` (column, levels) pairs. The limit is the larger of
+    MOST_WITH_RULES and the measured cliques' own model. Rules are certain, so they come first, the smallest at the
+    head; then cliques, in the order in which they were chosen. In a stratum of few people the last cliques are noise,
+    and the first to go. Sampling enforces the rules that are left out.
     """
     if not rules:
         return rules, set(measured)

@@ -44,7 +44,7 @@ class Straight:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the coefficients: one a feature; for `softmax` one a feature and class."""
+        """Shape of the coefficients, a tuple: (features,), or (features, classes) for `softmax`."""
         features = len(self.design.names(self.schema))
         return (features,) if self.link == "logistic" else (features, self.schema.size(self.target))
 
@@ -80,7 +80,7 @@ class OneLayer:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameters: all weights are one vector."""
+        """Shape of the parameters, a tuple of one number: all weights are one vector."""
         last = (self.hidden + 1) * outputs(self.schema.size(self.target))
         return (self.hidden * len(self.design.names(self.schema)) + last,)
 

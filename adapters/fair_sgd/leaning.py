@@ -74,7 +74,7 @@ class NoisyAverage:
 
     @property
     def noise(self) -> float:
-        """Noise scale (standard deviation) of each entry of the average."""
+        """Noise scale (standard deviation) that each entry of the average has, one float for all."""
         return math.sqrt(self.variance) / self.weight
 
 
@@ -94,7 +94,7 @@ class Leaning:
 
     @classmethod
     def start(cls, task: FairSgdProblem) -> Leaning:
-        """Return the state of a task's descent before any answer: no statistics, and the setting's clip."""
+        """Return the `Leaning` of a task's descent before any answer: no statistics, and the setting's clip."""
         return cls(task, task.descent.clip)
 
     @property
@@ -132,7 +132,10 @@ class Leaning:
         self.clip = float(np.clip(self.clip * math.exp(longer - s.clip_rate), clip / s.most_clip, clip * s.most_clip))
 
     def now(self) -> Lean:
-        """Return clips, cuts and slopes for the next step's question by the statistics so far; at first unmitigated."""
+        """Return the `Lean` for the next step's question: clips, cuts and slopes by the statistics so far.
+
+        At first nothing is mitigated.
+        """
         s, clip = self.task.settings, self.task.descent.clip
         zero = np.zeros(len(self.task.labels))
         # DPSGD-Global-Adapt: gradients up to Z are scaled by C / Z, and only longer ones are cut
@@ -163,7 +166,7 @@ class Leaning:
         return found
 
     def _longer(self) -> Floats:
-        """Return, by group, its fraction of clipped gradients over everybody's fraction; at most `most_clip` - 1."""
+        """Return an array, each group's fraction of clipped gradients over everybody's; at most `most_clip` - 1."""
         tally = self.kept["tally"]
         sizes, long = self.sizes(), np.maximum(tally.mean.reshape(-1, 2)[:, 1], 0)
         # fractions of clipped gradients by group and overall; negative noisy counts are 0

@@ -113,7 +113,7 @@ class FairSGD(Mechanism[Regression | Network]):
         check_interactions(self)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return a sampled allotment of all steps, with the least noise in the budget, by public facts.
+        """Return the `Allotment` of all steps, sampled, with the least noise in the budget, by public facts.
 
         Unsupported or UsageError for a schema that settings do not fit.
         """
@@ -122,14 +122,14 @@ class FairSGD(Mechanism[Regression | Network]):
 
     @once
     def task(self, public: Public, budget: Budget) -> FairSgdProblem:
-        """Return the task by public facts, settings and budget, cached.
+        """Return the `FairSgdProblem` by public facts, settings and budget, cached.
 
         Unsupported or UsageError for settings that the schema does not allow.
         """
         return task_of(self, public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts that runs the descent for `allot`, and returns the predictor.
+        """Program on public facts that runs the descent for `allot`; returns a `Regression` or `Network`.
 
         `rng` starts a network.
         """
@@ -138,7 +138,10 @@ class FairSGD(Mechanism[Regression | Network]):
         return task.form.model(learned.theta, self._facts(task, learned, round(allot.amount)))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult, steps: int) -> dict[str, Any]:
-        """Return a dict of figures of `learned`, the result of a task in so many steps: rate, clip, noise; texts."""
+        """Return a dict of figures of `learned`, the result of a task in so many `steps`.
+
+        Keys: steps, rate, clip, step_noise, and described, a dict of texts by heading.
+        """
         groups = " x ".join(self.groups) or "none: everybody together"
         what = {
             "surrogate": f"surrogates, gamma1 {self.gamma1:g}, gamma2 {self.gamma2:g}",

@@ -50,12 +50,12 @@ class FairSgdProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Columns of the groups; empty for mitigations that ask nothing by group."""
+        """Tuple of the names of the groups' columns; empty for mitigations that ask nothing by group."""
         return tuple(self.settings.groups) if self.settings.mitigation in ("surrogate", "group_clip") else ()
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups, in the order of their statistics; one empty label where nothing is asked by group."""
+        """Tuple of the groups' labels, in the order of their statistics; one empty label without groups."""
         return tuple(cell.label for cell in crossing(self.schema, self.by)) if self.by else ("",)
 
     @property
@@ -65,7 +65,7 @@ class FairSgdProblem:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Names of the statistics that each step asks for beside the gradient; may be empty."""
+        """Tuple of names of the statistics that each step asks for beside the gradient; may be empty."""
         s = self.settings
         if s.mitigation == "none":
             return () if self.records is not None else ("tally",)
@@ -75,7 +75,7 @@ class FairSgdProblem:
 
     @property
     def weights(self) -> tuple[float, ...] | None:
-        """Shares of a step's price, adding up to 1: the gradient's, then each statistic's; None without any."""
+        """Tuple of shares of a step's price, which add up to 1: the gradient's, each statistic's; None without any."""
         asked, part = len(self.statistics), self.settings.statistics_share
         return (1 - part, *[part / asked] * asked) if asked else None
 
@@ -85,9 +85,9 @@ class FairSgdProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:
-        """Return a step's question: sums of gradients at the coefficients `theta`, and of groups' statistics.
+        """Return a step's question, a `Mitigated`: sums of gradients at the coefficients `theta`, and of statistics.
 
-        `lean` has the clips and the penalty's slopes.
+        The statistics are the groups'; `lean` has the clips and the penalty's slopes.
         """
         shape = self.schema.shape(self.by)
 
@@ -114,11 +114,10 @@ class FairSgdProblem:
 
 
 def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem:
-    """Return the fit's task by settings, public facts and budget.
+    """Return the `FairSgdProblem` of the fit by settings, public facts and budget.
 
-    Unsupported for unfit columns, groups of a stratum, vain mitigations.
-
-    Those lack two groups, have gammas of 0, or even out clipping where no gradient is longer than the clip.
+    Unsupported for unfit columns, groups of a stratum, vain mitigations. Those lack two groups, have gammas of 0, or
+    even out clipping where no gradient is longer than the clip.
     """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)

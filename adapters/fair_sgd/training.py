@@ -36,7 +36,9 @@ class FairSgdResult:
 
 
 def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[FairSgdResult]:
-    """Program of the descent, one question a step: gradient and groups' statistics of one sample, at one price.
+    """Program of the descent that returns a `FairSgdResult`; one question a step, at one price.
+
+    It asks for the gradient and the groups' statistics of one sample.
 
     Args:
         task: The public facts of the fit.

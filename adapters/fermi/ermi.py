@@ -59,7 +59,7 @@ def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
 
 
 def value(w: Floats, shares: Floats, sums: Floats) -> Floats:
-    """Return, for each matrix of `w`, the sum of psi over rows, whose mean is ERMI at the best W and less elsewhere.
+    """Return an array, for each matrix of `w` the sum of psi over rows: its mean is ERMI at the best W, else less.
 
     `shares` are the levels' probabilities, `sums` predicted class probabilities added up by level, shaped as `w`.
     """
@@ -79,7 +79,10 @@ def best(sums: Floats, shares: Floats) -> Floats:
 
 
 def independent(shares: Floats, classes: int) -> Floats:
-    """Return the best W, levels x `classes`, if predictions are independent of the attribute: roots of `shares`."""
+    """Return an array, the best W, levels x `classes`, if predictions are independent of the attribute.
+
+    It holds the roots of `shares`.
+    """
     return np.repeat(np.sqrt(shares)[..., None], classes, axis=-1)
 
 

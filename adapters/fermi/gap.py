@@ -32,7 +32,10 @@ PAIR = 2
 
 
 def contrasts(shares: Floats) -> Floats:
-    """Return the weights of rates in each contrast, contrasts x groups, for one true class's `shares` of the groups."""
+    """Return an array of the weights of rates in each contrast, contrasts x groups.
+
+    `shares` are those of the groups, within one true class.
+    """
     if len(shares) == PAIR:
         return np.array([[1.0, -1.0]])
     found: Floats = np.eye(len(shares)) - shares
@@ -69,13 +72,13 @@ class Steering:
 
     @property
     def multipliers(self) -> Floats:
-        """Signed multipliers: true class x contrast."""
+        """Array of signed multipliers: true class x contrast."""
         found: Floats = self.upper - self.lower
         return found
 
     @property
     def slopes(self) -> Floats:
-        """Derivatives of multipliers x contrasts by a row's probability of the second level: group x true class.
+        """Array, group x true class, of derivatives of multipliers x contrasts by a row's chance of the second level.
 
         They are times the number of records, as the loss is a sum over rows.
         """
@@ -92,7 +95,7 @@ class Steering:
 
 
 def aims(wanted: float, records: Floats, sigma: float) -> Floats:
-    """Return the bounds of contrasts, an entry a true class, that multipliers aim at for a wanted gap.
+    """Return an array of bounds of contrasts, an entry a true class, that multipliers aim at for a wanted gap.
 
     Of two groups, the wanted gap less half the reach of the interval that it will be measured with, and at least half
     of it; of several, half of it, as each is compared with everybody and two of them may lie on both sides.
@@ -137,7 +140,10 @@ class MeasuredGap:
 
     @classmethod
     def of(cls, counts: Floats, sigma: float) -> MeasuredGap:
-        """Return the gap of noisy `counts`, true class x group x decision, with noise of deviation `sigma` in each."""
+        """Return the `MeasuredGap` of noisy `counts`, true class x group x decision.
+
+        Each count has noise of deviation `sigma`; without a group whose count is clear of it, value and noise are None.
+        """
         sizes = counts.sum(axis=-1)
         clear = sizes >= CLEAR * sigma * math.sqrt(2)
         safe = np.where(clear, sizes, 1.0)
@@ -162,7 +168,10 @@ class MeasuredGap:
         return "missed" if self.low > wanted else "not to be told"
 
     def stated(self, wanted: float, criterion: str) -> dict[str, Any]:
-        """Return JSON values for a certificate: the gap beside the wanted one, by its criterion."""
+        """Return a dict of JSON values for a certificate: the gap beside the wanted one, by its criterion.
+
+        Keys: criterion, wanted, measured, noise, low, high, level, status.
+        """
         return {
             "criterion": criterion,
             "wanted": wanted,

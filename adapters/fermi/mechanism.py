@@ -165,7 +165,10 @@ class DPFermi(Mechanism[Designed]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Classes of questions that a fit asks: sums; also public rows if only the sensitive attribute is protected."""
+        """Frozen set of classes of questions that a fit asks.
+
+        Sums; also public rows if only the sensitive attribute is protected.
+        """
         return frozenset({Total, PublicRows} if self.protect == "sensitive" else {Total})
 
     def _check_network(self) -> None:
@@ -198,7 +201,10 @@ class DPFermi(Mechanism[Designed]):
 
     @once
     def task(self, public: Public, budget: Budget) -> FermiProblem:
-        """Return the task by public facts, settings and budget, cached; Unsupported, UsageError: unfit settings."""
+        """Return the `FermiProblem` by public facts, settings and budget, cached.
+
+        Unsupported or UsageError: unfit settings.
+        """
         task = task_of(self, public, budget)
         if self.network is not None:
             from stratsynth.adapters.fermi.network_task import network_task
@@ -208,7 +214,7 @@ class DPFermi(Mechanism[Designed]):
         return task
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Designed]:
-        """Program, spending `allot`, that trains and returns the model.
+        """Program, spending `allot`, that trains and returns the model: a `Regression`, or a `Module` for a network.
 
         `rng` makes a network's first weights, and draws public samples.
         """
@@ -222,7 +228,7 @@ class DPFermi(Mechanism[Designed]):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Designed]]:
-        """Return a program that fits a model for each penalty, in order; all share the questions of `steps`.
+        """Program that returns a list of `Designed` models, one a penalty, in order, by the questions of one fit.
 
         Args:
             public: The public facts of the fit.
@@ -236,7 +242,11 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult, steps: int) -> dict[str, Any]:
-        """Return a dict of figures of a task's fit `learned` in so many steps: rate, clip, noise of a step; texts."""
+        """Return a dict of figures of a task's fit `learned`, in so many `steps`.
+
+        Keys: steps, rate, clip, step_noise, described (texts by heading), and where there are such gap, a dict, and
+        caution.
+        """
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {
             "Model": task.title,

@@ -45,7 +45,7 @@ class FermiNetworkProblem(FermiProblem):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameters: all weights are one vector."""
+        """Shape of the parameters, a tuple of one number: all weights are one vector."""
         return (self.per_row.weights,)
 
     def start(self, models: int, rng: Generator) -> Floats:
@@ -54,15 +54,19 @@ class FermiNetworkProblem(FermiProblem):
         return np.array([weights_of(self.blueprint.build(self.settings.name, int(seed))) for seed in seeds], np.float64)
 
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
-        """Return the question of a step at `theta` (first axis 1) with cells' `slopes`, None without.
+        """Return the question `PerRowGradients` of a step at `theta`, whose first axis is 1.
 
-        Unsupported for several models.
+        With the penalty's `slopes` by cell it asks its gradient and sums too; None leaves them out. Unsupported for
+        several models.
         """
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])
 
     def counting(self, theta: Floats) -> PerRowGradients:
-        """Return the question for one model's loss gradient at `theta` and, by cell, sums that count records."""
+        """Return the question `PerRowGradients` for one model's loss gradient at `theta` and sums that count records.
+
+        The sums are by cell.
+        """
         by = self.by if self.settings.penalty else (self.target,)
         return self._asked(theta, by, np.zeros((*self.schema.shape(by), self.classes)))
 
@@ -77,7 +81,10 @@ class FermiNetworkProblem(FermiProblem):
 
 
 def network_task(task: FermiProblem) -> FermiNetworkProblem:
-    """Return a task's network version; Unsupported: no features, unlike pixels, layers that couple rows."""
+    """Return the `FermiNetworkProblem` of a task, with its network.
+
+    Unsupported: no features, another number of pixels, layers that couple rows.
+    """
     settings, who = task.settings, task.settings.name
     features = len(task.names) - 1
     assert settings.network is not None  # noqa: S101 - the caller's check

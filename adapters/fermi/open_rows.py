@@ -58,9 +58,9 @@ class OpenRows:
 
     @classmethod
     def ask(cls, task: FermiProblem, rate: float, rng: Generator) -> Program[OpenRows]:
-        """Program that asks for features and target of a task's rows, which are public.
+        """Program that asks for features and target of a task's rows, which are public; returns an `OpenRows`.
 
-        Return them with a step's `rate` and `rng`.
+        It keeps a step's `rate` and `rng`.
         """
         found = yield from public_rows(task.open_columns)
         return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
@@ -73,7 +73,9 @@ class OpenRows:
     def step(
         self, theta: Floats, slopes: Floats | None, allot: Allotment, weights: tuple[float, ...]
     ) -> Program[list[ExpectedSum]]:
-        """Ask a step's question; return for each model its gradient, then its sums of class probabilities by cell.
+        """Program that asks a step's question; returns a list, two `ExpectedSum`s a model.
+
+        These are its gradient, then its sums of class probabilities by cell.
 
         Args:
             theta: The coefficients, one entry a model.
@@ -121,10 +123,12 @@ class OpenRows:
         return min(self.task.descent.clip, max(most * (1 + 1e-3), LEAST_CLIP))
 
     def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return models' gradients, and sums of class probabilities by true class, of sampled rows of unknown group.
+        """Return two arrays of sampled rows of unknown group: models' gradients, and sums of class probabilities.
+
+        The gradients are shaped as `theta`, the sums are model x true class x class.
 
         Args:
-            theta: The coefficients.
+            theta: The coefficients, an entry a model.
             slopes: The mean over groups. Axes: model, true class (one for parity), class.
         """
         task, size = self.task, self.rows.size
@@ -155,7 +159,8 @@ class OpenRows:
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
         """Return mean class probabilities by true class, times its expected rows: array model x true class x class.
 
-        `chances` are rows' probabilities, `at` their true classes.
+        `chances` are probabilities, row x model x class, `at` the rows' true classes. A class without rows gets even
+        ones.
         """
         task = self.task
         # a class that the sample lacks gets even probabilities

@@ -38,7 +38,7 @@ UNUSED = 1e-4
 
 
 def train_to_gap(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
-    """Program that returns the coefficients of one model, its noise, shares of groups and measured gap.
+    """Program that returns a `FermiResult`: one model's coefficients, noise, shares of groups, measured gap.
 
     Args:
         task: The public facts of the fit, with a wanted gap.
@@ -81,7 +81,7 @@ def step_of(
 ) -> Program[Sequence[NoisySum]]:
     """Program, at `allot`, that asks a task's gradient at `theta` and, for `share` of the price, decisions by cell.
 
-    It returns both noisy sums; slopes are those of `steering`, 0 if it is None.
+    It returns both, two `NoisySum`s; slopes are those of `steering`, 0 if it is None.
     """
     slopes = np.zeros((1, *task.schema.shape(task.by), task.classes))
     if steering is not None:
@@ -92,6 +92,6 @@ def step_of(
 
 
 def by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
-    """Return a task's `sums` by cell, noisy numbers of records, as an array true class x group x decision."""
+    """Return the values of the `NoisySum` `sums`, numbers of records, as an array true class x group x decision."""
     found = sums.values.reshape(task.groups, task.true_classes, task.classes)
     return np.moveaxis(found, 1, 0)

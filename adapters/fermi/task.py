@@ -85,7 +85,7 @@ class FermiProblem:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Names of the columns by whose cells sums are asked: the groups', and for odds the target after them."""
+        """Tuple of names of columns by whose cells sums are asked: the groups', and for odds the target last."""
         odds = (self.target,) if self.settings.criterion == "odds" else ()
         return (*self.settings.groups, *odds)
 
@@ -96,7 +96,7 @@ class FermiProblem:
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        """Names of the columns taken as public under `protect = "sensitive"`: the features' and the target."""
+        """Tuple of names of the columns taken as public under `protect = "sensitive"`: the features' and the target."""
         return (*self.design.columns, self.target)
 
     @property
@@ -125,17 +125,22 @@ class FermiProblem:
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
-        """Return the question of a step: gradients of each model and, with `slopes`, the penalty's and sums by cell.
+        """Return a step's question: gradients of each model and, with `slopes`, the penalty's and sums by cell.
+
+        It is a `FairGradients`, a network's a `PerRowGradients`.
 
         Args:
-            theta: The coefficients, one entry a model.
-            slopes: Slopes of the penalty by F. Axes: model, the cells' columns, class.
+            theta: The coefficients, an array with one entry a model.
+            slopes: Slopes of the penalty by F, or None. Axes: model, the cells' columns, class.
         """
         by = () if slopes is None else self.by
         return FairGradients(self.design, self.target, self.link, theta, self.descent.clip, by, slopes)
 
     def decided(self, theta: Floats, slopes: Floats) -> FairGradients:
-        """Return the question of a step towards a wanted gap at `theta`: `query` by `slopes`, decisions by cell."""
+        """Return the question `FairGradients` of a step towards a wanted gap: gradients by `slopes`, decisions by cell.
+
+        `theta` are the coefficients, an entry a model; `slopes` are as for `query`.
+        """
         return FairGradients(
             self.design, self.target, self.link, theta, self.descent.clip, self.by, slopes, decided=True
         )
@@ -143,7 +148,8 @@ class FermiProblem:
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
         """Return the question for the loss's gradient at `theta` and, by cell, sums that count records.
 
-        Cells are those of `by`, or true classes without a penalty.
+        It is a `FairGradients`, a network's a `PerRowGradients`. Cells are those of `by`, or true classes without a
+        penalty.
         """
         by = self.by if self.settings.evens_out else (self.target,)
         slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))
@@ -161,7 +167,7 @@ class FermiProblem:
 
 
 def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
-    """Return the fit's task by settings, public facts and budget; Unsupported: unfit columns, groups of a stratum.
+    """Return the `FermiProblem` by settings, public facts and budget; Unsupported: unfit columns, groups of a stratum.
 
     UsageError for sizes that do not fit, and for settings that name neither a gap nor a penalty.
     """
@@ -233,7 +239,10 @@ FEWEST = 3
 
 
 def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
-    """Return settings with the groups' public columns, of two their products too, as features; else Unsupported."""
+    """Return a `DPFermi` with the groups' public columns, of two their products too, as features.
+
+    Unsupported for settings and groups that thresholds do not go with.
+    """
     who, schema, groups = f"{settings.name}: thresholds", public.schema, tuple(settings.groups)
     if settings.gap is None or settings.criterion != "parity":
         raise Unsupported(f'{who} go with a gap and criterion = "parity": equalized odds take decisions by chance too.')
@@ -282,7 +291,7 @@ SAMPLED_STEPS = 1000
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return the settings' declared sizes, classes of `target` (1 for parity) x groups, or None.
+    """Return an array of the settings' declared sizes, classes of `target` (1 for parity) x groups; None without any.
 
     UsageError for labels that the schema does not know, and missing ones.
     """

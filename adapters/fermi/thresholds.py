@@ -42,7 +42,7 @@ BEYOND = 5.0
 
 
 def train_with_thresholds(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
-    """Program that returns one model with a threshold a group, its noise, shares of groups and measured gap.
+    """Program that returns a `FermiResult`: one model, a threshold a group, noise, shares of groups, measured gap.
 
     Args:
         task: The public facts of the fit, with a wanted gap, and the groups' columns among the features.
@@ -94,7 +94,7 @@ def _logits(steps: int) -> Floats:
 def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[NoisySum]:
     """Program on a task that asks for decisions of `theta` by group and true class, for nearly all of a step's price.
 
-    It returns the noisy counts; `allot` has a step's noise.
+    `theta` is one model's coefficients; `allot` has a step's noise. It returns the `NoisySum` of numbers of records.
     """
     by = (*task.settings.groups, task.target)
     slopes = np.zeros((1, *task.schema.shape(by), task.classes))
@@ -106,13 +106,14 @@ def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[N
 
 
 def counted(seen: Floats) -> tuple[Floats, Floats]:
-    """Return (positive decisions, threshold x group x true class; sizes, group x true class) by noisy counts.
+    """Return two arrays by noisy counts: positive decisions and sizes; axes threshold, group, true class.
 
     Args:
         seen: Noisy counts, threshold x group x true class x decision, thresholds in increasing order.
 
     Returns:
-        Numbers of positive decisions that do not grow with the threshold, from 0 to the size; and sizes of at least 1.
+        Numbers of positive decisions that do not grow with the threshold, from 0 to the size; and sizes of at least 1,
+        without the axis of thresholds.
     """
     from scipy.optimize import isotonic_regression
 
@@ -125,7 +126,7 @@ def counted(seen: Floats) -> tuple[Floats, Floats]:
 
 
 def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: float) -> Floats:
-    """Return a threshold for each group, a logit: of fewest errors, with rates no further apart than `bound`.
+    """Return an array of the groups' thresholds, logits, of fewest errors, with rates no further apart than `bound`.
 
     Args:
         positive: Positive decisions, threshold x group x true class; they do not grow with the threshold.
@@ -151,7 +152,10 @@ def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: floa
 
 
 def shift(task: FermiProblem, by: Floats) -> Floats:
-    """Return a task's coefficients, 0 but of the groups' features, that add `by`, an entry a group, to logits."""
+    """Return an array of a task's coefficients, 0 but of the groups' features, that add `by` to logits.
+
+    `by` has an entry a group.
+    """
     columns = task.settings.groups
     groups = [{f"{c}={one.levels[c][0]}" for c in columns} for one in crossing(task.schema, columns)]
     active = np.array([[_holds(name, group) for name in task.names] for group in groups], np.float64)

@@ -54,12 +54,12 @@ class FermiResult:
 
 
 def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[FermiResult]:
-    """Program that returns coefficients of a model for each penalty, side by side; all are positive, or all are 0.
+    """Program that returns a `FermiResult`: coefficients of a model for each penalty, side by side.
 
     Args:
         task: The public facts of the fit.
         allot: The steps and their noise.
-        penalties: One penalty a model.
+        penalties: One penalty a model; all are positive, or all are 0.
         rng: Makes a network's first weights, and draws samples of public rows.
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
@@ -170,9 +170,9 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return a task's adversary, one of `penalties` a model: W is best for predictions independent of the group.
+        """Return the `Adversary` of a task; its matrices W are best for predictions independent of the group.
 
-        `counts` are the numbers of records of each cell.
+        `penalties` is an array, one weight a model; `counts` know the number of records of each cell.
         """
         records = counts.records
         each = records.sum(axis=-1)

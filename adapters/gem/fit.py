@@ -58,7 +58,10 @@ class TableLoss:
             self._tables.append((blocks, share.astype(kind), weight.astype(kind)))
 
     def slope(self, odds: Reals) -> tuple[float, Reals]:
-        """Return this table's misfit, a number, under probabilities `odds` (levels x components), and its gradient."""
+        """Return (misfit of all tables, a float, under probabilities `odds`; its gradient by these, an array).
+
+        `odds` are levels x components.
+        """
         slope, distance = np.zeros_like(odds), 0.0
         part = odds.dtype.type(1 / odds.shape[1])
         for blocks, share, weight in self._tables:
@@ -93,11 +96,12 @@ def _counted(table: MeasuredTable) -> NDArray[np.bool_]:
 
 
 def train(problems: Sequence[Training]) -> list[Reals]:
-    """Return the trained parameters of each problem, one by one: the driver trains several in parallel."""
+    """Return a list of the problems' trained parameters, a flat array each: the driver trains several in parallel."""
     return [_train(problem) for problem in problems]
 
 
 def _train(problem: Training) -> Reals:
+    """Return the trained parameters of one problem, a flat array."""
     point = problem.point.astype(np.float32)
     goal = TableLoss(problem.source.layout, problem.tables, problem.total)
     adam = Adam(point, problem.rate, problem.iterations)
@@ -117,7 +121,7 @@ def _numbers(problem: Training) -> float:
 
 
 def _hasty(problem: Training) -> Training:
-    """Return a copy of the problem with one iteration, for rehearsals, which ignore the fit."""
+    """Return a copy of the `Training` with one iteration, for rehearsals, which ignore the fit."""
     return replace(problem, iterations=1)
 
 

@@ -48,7 +48,7 @@ class LogitBlocks:
         return np.repeat(np.arange(len(self.sizes)), [size for _, size in self.sizes])
 
     def softmax(self, logits: Reals) -> Reals:
-        """Return probabilities from logits, levels x components: a softmax over each column's levels."""
+        """Return an array of probabilities from logits, levels x components: a softmax over each column's levels."""
         if not self.rows:
             return logits
         odds = np.exp(logits - np.maximum.reduceat(logits, self.starts, axis=0)[self.column])
@@ -66,7 +66,10 @@ class LogitBlocks:
 
 
 def joint(blocks: Sequence[Reals]) -> Reals:
-    """Return the probabilities, combinations of levels (row-major) x components, of independent columns' `blocks`."""
+    """Return an array of probabilities, combinations of levels (row-major) x components, of independent columns.
+
+    `blocks` are the columns' probabilities, levels x components.
+    """
     table = blocks[0]
     for block in blocks[1:]:
         table = (table[:, None, :] * block[None, :, :]).reshape(-1, block.shape[1])
@@ -74,7 +77,10 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """Return each clique's array of cell probabilities, from `odds` (levels by `layout` x components), weights."""
+    """Return a list of each clique's array of cell probabilities, from `odds` (levels x components) and `weights`.
+
+    Levels are by `layout`; `weights` are the components'.
+    """
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []
     for clique in cliques:

@@ -52,7 +52,7 @@ class MixtureLearner(Learner[ProductMixture]):
 
     @property
     def model(self) -> ProductMixture:
-        """Mixture of the last training, or of the start parameters; cached."""
+        """The `ProductMixture` of the last training, or of the start parameters; cached."""
         if self.known is None:
             self.known = self._generated()
         return self.known
@@ -62,23 +62,29 @@ class MixtureLearner(Learner[ProductMixture]):
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Train the parameters on all tables, for a round's steps; with `last`, for `longest` times as many."""
+        """Program that trains the parameters on all tables, for a round's steps; returns nothing.
+
+        With `last`, a flag, for `longest` times as many.
+        """
         times, faster = (self.longest, self.faster) if last else (1, 1.0)
         steps, rate = times * self.iterations, faster * self.rate
         problem = Training(self.source, self.point, tuple(self.taken_in(last=last)), self.total, steps, rate)
         self.point, self.known = (yield from work(TRAINER, problem)), None
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique the array of its cells' expected counts, in records, by the parameters."""
+        """Return a list, for each clique the array of its cells' expected counts, in records, by the parameters."""
         with one_thread("blas"):  # matrices too small for more threads, which would wait for each other
             return [np.asarray(table * self.total, np.float64) for table in self._generated().marginals(cliques)]
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique the array of its cells' probabilities: expected counts over the total."""
+        """Return a list, for each clique the array of its cells' probabilities: expected counts over the total."""
         return [table / self.total for table in self.expected(cliques)]
 
     def stratum(self, public: Public, prior: float) -> Program[MixtureLearner]:
-        """Return a stratum's learner, by its public facts, that starts at these parameters; `prior` is not used."""
+        """Program that returns a stratum's `MixtureLearner`, by its public facts, starting at these parameters.
+
+        It asks nothing; `prior` is not used.
+        """
         model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
@@ -94,14 +100,17 @@ class MixtureLearner(Learner[ProductMixture]):
         )
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the `ProductMixture` of rows with allowed levels alone, in the columns of `schema`, with no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
         return self.model.conditioned(schema, levels)
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return flat start parameters of `source`, by `rng`, with probabilities near those of the noisy tables `ones`.
+    """Return flat start parameters of `source`, by `rng`, with probabilities near those of `ones`, one-column tables.
 
-    A count below half a sigma is taken as that.
+    A noisy count below half a sigma, or below 0.5, is taken as that.
     """
     logits = np.zeros(source.layout.rows)
     for table in ones:

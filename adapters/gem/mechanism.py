@@ -200,7 +200,10 @@ class GEM(Poolable[ProductMixture]):
         return self.rounds or usual
 
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return an untrained generator, by `rng`, over a schema, of `total` records, started at tables `ones`."""
+        """Return a `MixtureLearner` with an untrained generator, by `rng`, over a schema, of `total` records.
+
+        It is started at the one-column tables `ones`.
+        """
         source = self._source(schema, rng)
         return MixtureLearner(
             schema=schema,
@@ -212,7 +215,10 @@ class GEM(Poolable[ProductMixture]):
         )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return a learner of the schema's model by tables `ones`, `total` records; its generator begins by `rng`."""
+        """Return a `MixtureLearner` of the schema's model by one-column tables `ones`, for `total` records.
+
+        Its model is of independent columns until it is fitted; its generator begins by `rng`.
+        """
         model = ProductMixture.independent(schema, ones, total)
         # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]
@@ -273,7 +279,10 @@ class GEM(Poolable[ProductMixture]):
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
     def _measured(self, table: NoisyTable, guess: Reals) -> MeasuredTable:
-        """Return the table to be fitted: in all cells, or (by `measure`) in the one farthest from `guess`, counts."""
+        """Return the `MeasuredTable` to be fitted: in all cells, or (by `measure`) in the one farthest from `guess`.
+
+        `guess` is an array of expected counts.
+        """
         if self.measure == "marginals":
             return MeasuredTable.of(table)
         counted = np.zeros(table.values.shape, dtype=bool)
@@ -287,7 +296,7 @@ def _reach(public: Public, rho: float, people: float | None) -> float:
 
 
 def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
-    """Yield each round's rho for choosing and for measuring: equal shares of `left`, spent to the last bit."""
+    """Yield each round's pair (rho for choosing, rho for measuring): equal shares of `left`, spent to the last bit."""
     for after in range(rounds - 1, -1, -1):
         price = down(left / (after + 1))
         measuring = MEASURE * price

@@ -40,7 +40,10 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a mixture for `total` records, of equal weights, by `odds` (`layout`'s levels x components)."""
+        """Return a `ProductMixture` for `total` records, of equal weights, by `odds`, levels x components.
+
+        The levels are in the order of `layout`.
+        """
         tables = {}
         for name in schema.names:
             table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)
@@ -50,7 +53,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
-        """Return a mixture of one component for `total` records by the noisy tables `ones` of the schema's columns.
+        """Return a `ProductMixture` of one component for `total` records by the noisy tables `ones` of the columns.
 
         A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
         that a small stratum is not drawn from the levels that noise favours.
@@ -69,9 +72,10 @@ class ProductMixture(TableModel):
         return cls(schema, np.ones(1), tables, total)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
-        """Return the mixture in the columns of `schema` of rows whose columns in `levels` have one of these numbers.
+        """Return the `ProductMixture` with allowed levels alone, in the columns of `schema`, which has no others.
 
-        If the condition has probability 0, components keep their weights.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. If the condition has
+        probability 0, components keep their weights.
         """
         weights = self._weighed({column: frozenset(some) for column, some in levels.items()})
         weights = weights / weights.sum() if weights.sum() > 0 else self.weights
@@ -100,11 +104,14 @@ class ProductMixture(TableModel):
         return np.asarray(self.marginal((column,)), np.float64)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:
-        """Return each clique's array of probabilities; adjacent cliques that differ in the last column share work."""
+        """Return a list of the cliques' arrays of probabilities, axes in a clique's order.
+
+        Adjacent cliques that differ in the last column share work.
+        """
         return marginals(self._layout, self._odds, self.weights, cliques)
 
     def _weighed(self, where: Where) -> NDArray[np.float64]:
-        """Return each component's weight times the probability of `where`: column -> level numbers allowed."""
+        """Return an array, each component's weight times the probability of `where`: column -> levels allowed."""
         weights = self.weights.copy()
         for column, allowed in where.items():
             weights *= self.tables[column][:, sorted(allowed)].sum(axis=1)
@@ -134,13 +141,19 @@ class ProductMixture(TableModel):
         return rows
 
     def state(self) -> State:
-        """Return the model for a file: arrays (weights, a table for each column) and the fact `total`."""
+        """Return the model for a file, a `State`: arrays (weights, a table for each column) and the fact `total`.
+
+        The arrays' names are "weights" and "column " before a column's name.
+        """
         arrays: dict[str, NDArray[Any]] = {f"column {name}": table for name, table in self.tables.items()}
         return State({"total": self.total}, {"weights": self.weights, **arrays})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> ProductMixture:
-        """Return the model over the schema of a stored state; ReleaseError for arrays or a total that are unsound."""
+        """Return the `ProductMixture` over the schema of a stored `State`.
+
+        ReleaseError for arrays or a total that are unsound.
+        """
         weights = np.asarray(state.arrays["weights"])
         if not _distributions(weights[None, :], (1, weights.size)):
             raise ReleaseError("model: the stored weights are damaged.")

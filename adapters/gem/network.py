@@ -27,13 +27,13 @@ class Parametrisation(Protocol):
 
     @property
     def layout(self) -> LogitBlocks:
-        """Layout of the probabilities' rows: columns and their numbers of levels."""
+        """The `LogitBlocks` of the probabilities' rows: columns and their numbers of levels."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
         """Return start parameters, a flat array, by `rng`, with which each component's logits are near `logits`."""
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return the probabilities at `point`, levels x components, and the values that `backward` needs."""
+        """Return (array of probabilities at `point`, levels x components; the values that `backward` needs)."""
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
         """Return the gradient by parameter at `point`, flat, from `slope` by probability and `forward`'s `tape`."""
@@ -54,7 +54,7 @@ class LogitTable:
         return (logits[:, None] + self.spread * noise).ravel()
 
     def forward(self, point: Reals) -> tuple[Reals, Reals]:
-        """Return the probabilities at `point`, levels x components, twice: they are also what `backward` needs."""
+        """Return two arrays, the probabilities at `point`, levels x components, twice: `backward` needs them too."""
         odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
         return odds, odds
 
@@ -77,7 +77,7 @@ class ResidualNetwork:
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Shapes of each block's weights, scale and shift; then the last layer's weights and shift."""
+        """Tuple of the shapes of each block's weights, scale and shift; then of the last layer's weights and shift."""
         width, found = self.noise.shape[0], []
         for hidden in self.hidden:
             found += [(hidden, width), (hidden, 1), (hidden, 1)]
@@ -89,7 +89,7 @@ class ResidualNetwork:
         return tuple(int(end) for end in np.cumsum([math.prod(shape) for shape in self.shapes]))
 
     def parts(self, point: Reals) -> list[Reals]:
-        """Return views of the flat parameters `point` as the layers' arrays, in the order of `shapes`."""
+        """Return a list of views of the flat parameters `point`, the layers' arrays, in the order of `shapes`."""
         starts = (0, *self._ends[:-1])
         return [
             point[start:end].reshape(shape) for start, end, shape in zip(starts, self._ends, self.shapes, strict=True)
@@ -107,7 +107,7 @@ class ResidualNetwork:
         return point
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return the probabilities at `point`, levels x components, and the activations that `backward` needs."""
+        """Return (array of probabilities at `point`, levels x components; the activations that `backward` needs)."""
         *blocks, last, shift = self.parts(point)
         flow, tape = self.noise.astype(point.dtype, copy=False), []
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):

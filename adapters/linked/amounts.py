@@ -50,22 +50,23 @@ class Amounts:
         return column
 
     def band(self, totals: Floats) -> Ints:
-        """Return the code of each sum in the parent's column; sums beyond its bounds are in its first or last bin."""
+        """Return an array of codes, those of `totals` in the parent's column, at most those of outer bins."""
         codes = np.searchsorted(np.asarray(self._total.breaks, np.float64), totals, side="right") - 1
         found: Ints = np.clip(codes, 0, len(self._total.extents) - 1)
         return found
 
     def rounded(self, numbers: NDArray[Any]) -> Floats:
-        """Return sums of the column's numbers without what adding floating-point numbers leaves behind."""
+        """Return an array of sums of the column's numbers without what adding floating-point numbers leaves behind."""
         digits = self._column.digits
         found = np.asarray(numbers, np.float64)
         return found if digits is None or self._column.integer else np.round(found, digits)
 
     def shared(self, parent: Codes, own: Floats, rest: Ints, rng: Generator) -> tuple[Floats, Floats]:
-        """Return the first row's number and the sum of the others', both and their sum in the bands of `parent`.
+        """Return two arrays: first rows' numbers and sums of the others', both and their sums in the bands of `parent`.
 
-        `own` are numbers of the first row, which stay where they can; `rest` is the number of other rows. Where no
-        numbers fit, each of the two is in its own band and the sum is in another one.
+        `parent` is column -> codes. `own` are numbers of the first row, which stay where they can; `rest` is the number
+        of other rows. Where no numbers fit, each of the two is in its own band and the sum is in another one. NaN for
+        no number.
         """
         if SHARE not in parent:  # nothing is known of the others
             return own, np.full(len(own), np.nan)
@@ -95,14 +96,17 @@ class Amounts:
         return len(self._total.extents)
 
     def _within(self, low: Floats, high: Floats, rest: Ints, rng: Generator) -> Floats:
-        """Return sums from `low` to `high`; a side without an end gets one from what `rest` rows can have."""
+        """Return an array of sums from `low` to `high`; a side without an end gets one by what `rest` rows can have."""
         column, rows = self._column, np.maximum(rest, 1)
         low = np.where(np.isinf(low), np.minimum(column.lower * rows, high), low)
         high = np.where(np.isinf(high), np.clip(low * OPEN, low, np.maximum(column.upper * rows, low)), high)
         return self.rounded(between(low, high, unit_of(self._column), rng))
 
     def take(self, values: Floats, codes: Codes, now: OpenParents, rng: Generator) -> None:
-        """Change numbers of the summed column, in place: all that is left, or less than that."""
+        """Change `values`, numbers of the summed column, in place: all that is left, or less than that.
+
+        `codes` are those of the same child rows by column, `now` the states before them.
+        """
         real = ~np.isnan(values)
         if ALL in codes:
             everything = real & (codes[ALL] == 1)
@@ -120,7 +124,7 @@ class Amounts:
 
 
 def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:
-    """Return an array (2, rows): the code of the bin that holds what is left, -1 for none, and the sign of it."""
+    """Return an array (2, rows): the code of the column's bin that holds `left`, -1 for none, and the sign of it."""
     breaks = np.asarray(column.breaks, np.float64)
     code = np.clip(np.searchsorted(breaks, left, side="right") - 1, 0, len(column.extents) - 1)
     inside = (left >= column.lower) & (left <= column.upper)
@@ -133,14 +137,17 @@ def unit_of(column: Numeric) -> float:
 
 
 def below(end: Floats, column: Numeric) -> Floats:
-    """Return the largest number of a column below each end; infinite where the end is."""
+    """Return an array, the largest number of a column below each of the ends `end`; infinite where the end is."""
     unit = unit_of(column)
     found: Floats = end - unit if unit else np.where(np.isinf(end), end, np.nextafter(end, -np.inf))
     return found
 
 
 def between(low: Floats, high: Floats, unit: float, rng: Generator) -> Floats:
-    """Return numbers from `low` to `high`, both included, multiples of a unit above 0; in wide ranges evenly by log."""
+    """Return an array of numbers from `low` to `high`, both included, in wide ranges above 0 evenly by log.
+
+    They are multiples of `unit`; with unit 0 any numbers.
+    """
     share = rng.random(len(low))
     found = low + share * (high - low + unit)
     wide = (low > 0) & (high > WIDE * low)

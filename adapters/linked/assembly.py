@@ -75,23 +75,30 @@ class Assembly:
     def blocks(
         self, n: int, rng: Generator, where: Where | None = None, counted: DrawCounts | None = None, block: int = BLOCK
     ) -> Iterator[DrawnTables]:
-        """Yield n parents with their child rows, at most `block` at a time; add to `counted` what was given up.
+        """Yield `DrawnTables`, `n` parents in all with their child rows, at most `block` at a time.
 
-        `where` has allowed codes by column of the parent's model, without its prefix. Raises MechanismError if no
-        parent meets it.
+        What was given up is added to `counted`. `where` has allowed codes by column of the parent's model, without its
+        prefix. Raises MechanismError if no parent meets it.
         """
         for start in range(0, n, block):
             yield self._meeting(min(block, n - start), rng, where or {}, counted or DrawCounts())
 
     def draw(self, n: int, rng: Generator, where: Where | None = None) -> tuple[DrawnTables, DrawCounts]:
-        """Return n parents with their child rows, and what was given up; see `blocks`."""
+        """Return a pair: `DrawnTables` of n parents with their child rows, and `DrawCounts` of what was given up.
+
+        `where` is column -> level numbers allowed; see `blocks`.
+        """
         counted = DrawCounts()
         return DrawnTables.joined(
             list(self.blocks(max(n, 0), rng, where, counted)) or [self._draw(0, rng, {}, counted)]
         ), counted
 
     def _meeting(self, n: int, rng: Generator, where: Where, counted: DrawCounts) -> DrawnTables:
-        """Return n parents that meet `where`, of derived columns too, which the child rows decide."""
+        """Return `DrawnTables` of `n` parents that meet `where`, of derived columns too, which the child rows decide.
+
+        `where` is column -> level numbers allowed; what is given up is added to `counted`. MechanismError if hardly any
+        parent meets it.
+        """
         parts: list[DrawnTables] = []
         missing = n
         for _ in range(ROUNDS):
@@ -104,6 +111,7 @@ class Assembly:
         raise MechanismError("hardly any parent meets this condition on what its child rows add up to.")
 
     def _meets(self, drawn: DrawnTables, where: Where) -> NDArray[np.bool_]:
+        """Return a mask of the drawn parents that meet `where`, column -> level numbers, in derived columns."""
         found = np.ones(len(next(iter(drawn.counts.values()))), dtype=bool)
         schema, prefix = self.models.parent.schema, self.models.prefixes[0]
         for column, allowed in where.items():
@@ -115,6 +123,7 @@ class Assembly:
         return found
 
     def _draw(self, n: int, rng: Generator, where: Where, counted: DrawCounts) -> DrawnTables:
+        """Return the `DrawnTables` of `n` parents given `where`; what is given up is added to `counted`."""
         roles, prefix = self.roles, self.models.prefixes[0]
         model = self.models.parent
         conditions = {prefix + column: levels for column, levels in where.items()}
@@ -136,12 +145,15 @@ class Assembly:
 
     @property
     def _exact(self) -> tuple[str, ...]:
-        """Columns of the child of which numbers are drawn along with codes."""
+        """Tuple of the names of the child's columns of which numbers are drawn along with codes."""
         summed = () if self.roles.summed is None else (self.roles.summed.of,)
         return tuple(dict.fromkeys((*summed, *(() if self.roles.stepped is None else (self.roles.stepped,)))))
 
     def _sizes(self, codes: NDArray[Any], rng: Generator) -> Ints:
-        """Return the number of child rows of each parent: of the last level, by the public shares."""
+        """Return an array, the number of child rows of each parent, by its level number `codes` of the size column.
+
+        The last level stands for several numbers: one is drawn by `rng` with the public shares. None exceeds the most.
+        """
         roles, prefix = self.roles, self.models.prefixes[0]
         last = self.models.parent.schema.size(prefix + roles.size) - 1
         size = codes.astype(np.intp) + roles.counts[roles.size].least
@@ -152,7 +164,10 @@ class Assembly:
         return found
 
     def _number(self, name: str, codes: NDArray[Any], rng: Generator) -> Floats:
-        """Return a number in the bin of each code, by the column's law; NaN for a level without one."""
+        """Return an array, a number in the bin of each of `codes`, by the law of the column `name`.
+
+        NaN for a level without a number.
+        """
         column = self.roles.number(name)
         found = numbers_in_bins(column, codes.astype(np.int64), rng, self.laws.get(name) or declared(column))
         return np.where(codes < len(column.extents), found.astype(np.float64), np.nan)
@@ -160,7 +175,11 @@ class Assembly:
     def _begin(
         self, parent: Codes, first: Codes, numbers: dict[str, Floats], size: Ints, rng: Generator
     ) -> OpenParents:
-        """Return the states after the first row. The first row's number of the summed column may be drawn again."""
+        """Return the `OpenParents` after the first row, whose number of the summed column may be drawn again.
+
+        `parent` and `first` are codes by column of the parents and their first rows, `size` the numbers of rows. A
+        number drawn again replaces that in `numbers`, arrays by column.
+        """
         roles, n = self.roles, len(size)
         rest = np.maximum(size - 1, 0)
         met = np.zeros(n, dtype=np.intp)
@@ -180,7 +199,10 @@ class Assembly:
     def _row(
         self, place: int, rows: Ints, parent: Codes, now: OpenParents, rng: Generator, counted: DrawCounts
     ) -> _Placed:
-        """Return the child row at one place of the parents numbered `rows`, given their states `now`."""
+        """Return the `_Placed` child rows at one place of the parents numbered `rows`, given their states `now`.
+
+        `parent` is the codes of all parents by column; `counted` gets what was given up.
+        """
         slot = self._slot(place)
         state = {
             STATE: state_code(now.met, now.others, condition=bool(self.roles.condition)),
@@ -210,7 +232,10 @@ class Assembly:
         return self._slots[place]
 
     def _step(self, numbers: dict[str, Floats], codes: Codes, now: OpenParents, rng: Generator) -> None:
-        """Set numbers of the stepped column, in place, to some that lie in the band of the difference as well."""
+        """Set numbers of the stepped column, in place, to some that lie in the band of the difference as well.
+
+        `numbers` and `codes` are those of the child rows by column, `now` the states before them.
+        """
         stepped = self.roles.stepped
         assert stepped is not None  # noqa: S101 - the caller looked
         column = self.roles.number(stepped)
@@ -226,7 +251,7 @@ class Assembly:
         values[rows[outside]] = between(least[outside], most[outside], unit_of(column), rng)
 
     def _go_on(self, now: OpenParents, placed: _Placed) -> None:
-        """Change the states in place, after a child row."""
+        """Change the states `now` in place, after the child rows `placed`, by their parents' numbers."""
         roles, rows = self.roles, placed.rows
         met = roles.meets(CountRole(where=roles.condition), placed.codes, len(rows)) & bool(roles.condition)
         now.met[rows] = np.maximum(now.met[rows] - met, 0)
@@ -238,7 +263,11 @@ class Assembly:
             now.before[rows] = placed.numbers[roles.stepped]
 
     def _joined(self, n: int, parent: Codes, places: list[_Placed], counted: DrawCounts) -> DrawnTables:
-        """Return the parents with their rows sorted by parent and place, and what these add up to."""
+        """Return the `DrawnTables` of `n` parents: rows sorted by parent and place, and what these add up to.
+
+        `parent` is the parents' codes by column, `places` the rows drawn at each place; `counted` gets the numbers of
+        parents, rows, and sums in other bands.
+        """
         roles = self.roles
         owner = np.concatenate([placed.rows for placed in places])
         order = np.argsort(owner, kind="stable")
@@ -280,7 +309,10 @@ class _Slot:
 
     @classmethod
     def of(cls, roles: LinkRoles, models: LinkedModels, place: int, first: tuple[str, ...]) -> _Slot:
-        """Return the prepared model of a place; the columns `first` are given up before all other known ones."""
+        """Return the `_Slot`, a prepared model, of a place, 1 for the second child row.
+
+        The columns `first` are given up before all other known ones.
+        """
         model, prefix = models.slot(place)
         names = [name.removeprefix(prefix) for name in model.schema.names]
         drawn = frozenset((*roles.child.names, DIFFERENCE, ALL)) & frozenset(names)
@@ -300,7 +332,7 @@ class _Slot:
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that are known before the row is drawn, without the model's prefix."""
+        """Tuple of names of columns that are known before the row is drawn, without the model's prefix."""
         return tuple(name.removeprefix(self.prefix) for name in self.completion.known)
 
     def draw(
@@ -312,7 +344,11 @@ class _Slot:
         *,
         relaxed: bool,
     ) -> tuple[Codes, Ints]:
-        """Return codes of a child row for each state, and the numbers of those for which there is no cell."""
+        """Return (codes of a child row by column, numbers of the states without a possible cell).
+
+        There is a row for each state in `now`, whose known codes are `given`, column -> codes. Columns given up are
+        added to `counted`; with `relaxed`, a flag, nothing is asked of what is left of the sum.
+        """
         evidence = {self.prefix + name: codes for name, codes in given.items()}
         found = self.completion.attempt(evidence, rng, *self.limits.allowed(now, relaxed=relaxed))
         for name, number in found.backed_off.items():

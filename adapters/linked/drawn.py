@@ -36,7 +36,10 @@ class DrawCounts:
     """Rows of the parent's model that broke a rule and were drawn again."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain numbers."""
+        """Return a dict of plain numbers: parents, rows, relaxed, other_bands; and two dicts.
+
+        These are `backed_off`, numbers of rows by column, and `rules`.
+        """
         return {
             "parents": self.parents,
             "rows": self.rows,
@@ -66,13 +69,13 @@ class DrawnTables:
 
     @property
     def place(self) -> Ints:
-        """Place of each child row among its parent's, from 0 on."""
+        """Array with the place of each child row among its parent's, from 0 on."""
         start = np.searchsorted(self.owner, np.arange(len(next(iter(self.counts.values())))))
         found: Ints = np.arange(len(self.owner)) - start[self.owner]
         return found
 
     def take(self, kept: NDArray[np.bool_]) -> DrawnTables:
-        """Return the parents where `kept` is true, with their rows."""
+        """Return the `DrawnTables` of the parents where the mask `kept` is true, with their rows."""
         rows, number = kept[self.owner], np.cumsum(kept) - 1
         return DrawnTables(
             {name: codes[kept] for name, codes in self.parent.items()},
@@ -85,7 +88,7 @@ class DrawnTables:
 
     @classmethod
     def joined(cls, parts: list[DrawnTables]) -> DrawnTables:
-        """Return the parents of all parts, in order."""
+        """Return one `DrawnTables` of the parents of all `parts`, in order, with their rows."""
         first = parts[0]
         before = np.cumsum([0, *(len(next(iter(part.counts.values()))) for part in parts)])
         totals = [part.total for part in parts if part.total is not None]

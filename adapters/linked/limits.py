@@ -48,7 +48,7 @@ class OpenParents:
     """Number of the stepped column in the row before; NaN for none."""
 
     def take(self, rows: Ints) -> OpenParents:
-        """Return the states of some of the parents."""
+        """Return the `OpenParents` with the states of those at `rows`, an array of places."""
         return OpenParents(self.met[rows], self.others[rows], self.left[rows], self.before[rows])
 
 
@@ -64,11 +64,14 @@ class Limits:
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of columns that are limited together, in the order of `allowed`."""
+        """Tuple of tuples of names of columns that are limited together, in the order of `allowed`."""
         return tuple(columns for columns, _ in self._parts())
 
     def allowed(self, now: OpenParents, *, relaxed: bool = False) -> Iterator[Allowed]:
-        """Yield the allowed codes of each set; if `relaxed`, nothing is asked of what is left of the sum."""
+        """Yield an `Allowed` for each limited set of columns, for parents in the states `now`.
+
+        With `relaxed`, a flag, everything is allowed of what is left of the sum.
+        """
         for _, part in self._parts():
             found = part(now)
             if relaxed and part in (self._amounts, self._last, self._rest):
@@ -76,6 +79,7 @@ class Limits:
             yield found
 
     def _parts(self) -> Iterator[tuple[tuple[str, ...], _Part]]:
+        """Yield pairs: names of columns limited together, and the method that returns their `Allowed`."""
         condition, stepping = tuple(self.roles.condition), self._stepping
         if stepping:
             yield (DIFFERENCE, *stepping), self._steps
@@ -89,14 +93,17 @@ class Limits:
 
     @property
     def _stepping(self) -> tuple[str, ...]:
-        """Columns limited with the difference: the stepped one, and the condition's if that is about it too."""
+        """Tuple of names of columns limited with the difference: the stepped one, or all of a condition on it.
+
+        Empty without a stepped column or its difference.
+        """
         stepped, condition = self.roles.stepped, tuple(self.roles.condition)
         if stepped is None or DIFFERENCE not in self.names:
             return ()
         return condition if stepped in condition else (stepped,)
 
     def _met(self, columns: tuple[str, ...]) -> Mask:
-        """Return a table of codes of some columns: True where they meet the condition of the state."""
+        """Return a mask with an axis for each of `columns`: True for codes that meet the condition of the state."""
         child, condition = self.roles.child, self.roles.condition
         found = np.ones(child.shape(columns), dtype=bool)
         for axis, name in enumerate(columns):
@@ -106,16 +113,22 @@ class Limits:
         return found
 
     def _forced(self, now: OpenParents) -> Ints:
+        """Return an array, one a parent: `MEETS` or `MEETS_NOT` if all rows left are so, else `FREE`."""
         if not self.roles.condition:
             return np.zeros(len(now.met), dtype=np.intp)
         return np.where(now.others == 0, MEETS, np.where(now.met == 0, MEETS_NOT, FREE))
 
     def _condition(self, now: OpenParents) -> Allowed:
+        """Return `Allowed` codes of the condition's columns, for parents in the states `now`."""
         met = self._met(tuple(self.roles.condition))
         return Allowed(self._forced(now), np.stack([np.ones_like(met), met, ~met]))
 
     def _steps(self, now: OpenParents) -> Allowed:
-        """Return the codes of the difference and the stepped column that some number has, by the number before."""
+        """Return `Allowed` codes of the difference and the stepped column, for parents in the states `now`.
+
+        They depend on the number in the row before. Its `cells` are weights, axes kind, difference, columns: the share
+        of numbers in both, 0 where there is none.
+        """
         columns, stepped = self._stepping, self.roles.stepped
         assert stepped is not None  # noqa: S101 - see _parts
         forced = self._forced(now) if stepped in self.roles.condition else np.zeros(len(now.met), dtype=np.intp)
@@ -140,7 +153,10 @@ class Limits:
         return Allowed(kinds.ravel().astype(np.intp), fits[used // 3].reshape(shape) * allowed[:, None])
 
     def _before(self, numbers: Floats) -> Ints:
-        """Return the band of each number before that the model knows: its own, or that of the first row's bins."""
+        """Return an array, the band known to the model of each of `numbers` in the row before.
+
+        Bands are the column's own, or the first row's bins; all 0 where the model knows neither.
+        """
         stepped = self.roles.stepped
         assert stepped is not None  # noqa: S101 - see _parts
         if PREVIOUS in self.known:
@@ -152,7 +168,11 @@ class Limits:
         return np.zeros(len(numbers), dtype=np.intp)
 
     def _amounts(self, now: OpenParents) -> Allowed:
-        """Return the codes of `ALL` and the summed column by what is left: all of it, or something else."""
+        """Return `Allowed` codes of `ALL` and the summed column, for parents in the states `now`.
+
+        They depend on what is left: all of it, or something else. Its `cells` are weights, axes kind, two codes of
+        `ALL` (1 for all that is left), level of the column.
+        """
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         column = self.roles.number(self.roles.summed.of)
         left = np.append(_between(column, self.roles.summed.ends), now.left)
@@ -178,7 +198,10 @@ class Limits:
         return Allowed(kinds[len(kinds) - len(now.left) :], cells)
 
     def _last(self, now: OpenParents) -> Allowed:
-        """Return the codes of `ALL` and of the condition: the last row that does not meet it takes all."""
+        """Return `Allowed` codes of `ALL` and the condition's columns, for parents in the states `now`.
+
+        The last row that does not meet the condition takes all.
+        """
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         inside = codes_left(self.roles.number(self.roles.summed.of), now.left)[0] >= 0
         met = self._met(tuple(self.roles.condition)) if self.roles.condition else np.zeros((), dtype=bool)
@@ -186,7 +209,7 @@ class Limits:
         return Allowed(((now.others == 1) & inside).astype(np.intp), np.stack([np.ones_like(last), last]))
 
     def _rest(self, now: OpenParents) -> Allowed:
-        """Return the codes of the summed column and the condition where a model knows nothing of what is left.
+        """Return `Allowed` codes of the summed column and the condition, where a model knows nothing of what is left.
 
         The last row that does not meet the condition has a number in the bin of what is left.
         """
@@ -206,10 +229,11 @@ class Limits:
 
 
 def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
-    """Return tables of kinds divided by their mean over the kinds of a band, each as often as `counts` says.
+    """Return the array `cells`, a table a kind, divided by the tables' mean over the kinds of a band.
 
-    A model knows the band alone. What is possible for few kinds of it is rare in the model for that reason, and has to
-    be more frequent where it is possible.
+    `band` is each kind's band; in the mean it occurs as often as its entry of `counts` says. A model knows the band
+    alone. What is possible for few kinds of it is rare in the model for that reason, and has to be more frequent where
+    it is possible.
     """
     found = np.zeros_like(cells)
     for one in np.unique(band):
@@ -220,19 +244,23 @@ def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
 
 
 def _grid(column: Numeric) -> Floats:
-    """Return numbers all over a column's range, which stand beside those of parents where these are few."""
+    """Return an array of numbers all over a column's range, which stand beside those of parents where these are few."""
     points = np.linspace(column.lower, column.upper, POINTS)
     return np.unique(np.round(points)) if column.integer else points
 
 
 def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
-    """Return a number in each interval between a column's bins and the `ends` of bands, and 0."""
+    """Return an array of one number in each interval between a column's bins and the `ends` of bands, and 0 last."""
     marks = np.unique([*column.breaks, *(end for end in ends if column.lower < end < column.upper), 0.0])
     return np.append((marks[:-1] + marks[1:]) / 2, 0.0)
 
 
 def reachable(roles: LinkRoles, stepped: str, before: Floats) -> tuple[Floats, Floats]:
-    """Return arrays (numbers before, bands of the difference, bins): smallest and largest number that fits all."""
+    """Return two arrays, the smallest and the largest number that fits all: numbers before x bands x bins.
+
+    `stepped` names the column of the child, by `roles`; `before` are its numbers in the row before; bands are of the
+    difference.
+    """
     column = roles.number(stepped)
     low, top = np.asarray(column.extents, np.float64).T
     least, end = extent(roles.differences)

@@ -119,12 +119,12 @@ class Linked(Mechanism[LinkedModel]):
 
     @property
     def inner(self) -> AIM | MST:
-        """The base mechanism, typed."""
+        """The base mechanism, an `AIM` or `MST`."""
         return cast("AIM | MST", self.base)
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Classes of questions that the base asks."""
+        """Frozen set of the classes of questions that the base asks."""
         return self.inner.needs
 
     @property
@@ -148,7 +148,7 @@ class Linked(Mechanism[LinkedModel]):
         return allot
 
     def parts(self, public: Public, rho: float) -> dict[str, float]:
-        """Return the part of `rho` of each step, in order, by public facts: three, or two where parents are few."""
+        """Return {step: fraction of `rho`}, in order, by public facts: three, or two where parents are few."""
         chain = self.children == "chain"
         if self.children == "auto":
             chain = (public.size or UNKNOWN) * rho**0.5 >= CHAIN
@@ -157,12 +157,15 @@ class Linked(Mechanism[LinkedModel]):
         return {PARENT: float(self.split[PARENT]), REST: float(self.split[SECOND]) + float(self.split[OTHERS])}
 
     def planned_tables(self, public: Public, allot: Allotment) -> Mapping[str, float]:
-        """Return, by step, the number of parents that a plan takes for it: declared, or a guess for child rows."""
+        """Return {step: number of parents that a plan takes for it}: declared, or a guess for child rows."""
         size = UNKNOWN if public.size is None else public.size
         return {slot: size * USUAL.get(slot, 1.0) for slot in self.parts(public, allot.rho)}
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[LinkedModel]:
-        """Program for `allot` that fits the steps one after another; later sizes come from the parent's model."""
+        """Program for `allot` that fits the steps one after another and returns a `LinkedModel`.
+
+        Later sizes come from the parent's model.
+        """
         linked, shares = linked_of(public), self._divided(public, allot)
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
@@ -185,7 +188,10 @@ class Linked(Mechanism[LinkedModel]):
             yield from fitted.rehearsal(replace(facts, known=known), left, rng)
 
     def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
-        """Return (base of a step, its facts): `size` parents have a row in the counted table, if that is known."""
+        """Return (AIM or MST for step `slot`, its `Public` facts).
+
+        `rho` is the step's; `size`, or None if unknown, is the number of parents that have a row in its counted table.
+        """
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
         given = () if slot == PARENT else self.evidence(linked_of(public), slot)
@@ -206,7 +212,10 @@ class Linked(Mechanism[LinkedModel]):
         ), facts
 
     def evidence(self, linked: LinkedSchema, slot: str) -> tuple[str, ...]:
-        """Return the counted columns that are given in a step: the setting's, or default ones; and the states."""
+        """Return a tuple of names of the counted columns given in step `slot`: set or default ones, and the states.
+
+        UsageError for columns of the setting that there are not.
+        """
         levels, own, parent = slot_levels(linked, slot), _own(linked, slot), slot_levels(linked, PARENT)
         state = tuple(name for name in levels if named(slot, name) not in own and name not in parent)
         asked = self.conditions.get(slot)
@@ -225,7 +234,10 @@ class Linked(Mechanism[LinkedModel]):
         return tuple(dict.fromkeys(named(slot, name) for name in (*chosen, *state)))
 
     def required_of(self, slot: str, schema: Schema) -> list[Clique]:
-        """Return the required tables of a step as counted columns; UsageError for columns that the step has not."""
+        """Return a list of the required tables of step `slot`, each a tuple of names of counted columns.
+
+        UsageError for columns that the step has not.
+        """
         found = []
         for asked in self.required:
             names = [name if slot_of(name) in SLOTS else named(PARENT, name) for name in asked]
@@ -249,7 +261,10 @@ class Linked(Mechanism[LinkedModel]):
             self.required_of(slots.pop(), schema)
 
     def _measured(self, slot: str, facts: Public, share: Allotment) -> Program[tuple[tuple[Known, ...], Allotment]]:
-        """Program that measures the required tables of a step; returns them as known ones, and the allotment left."""
+        """Program that measures a step's required tables; returns (tuple of `Known` tables, `Allotment` left).
+
+        The step is `slot`, `facts` are its public facts, `share` is its allotment.
+        """
         cliques = self.required_of(slot, facts.schema)
         if not cliques:
             return (), share
@@ -262,7 +277,7 @@ class Linked(Mechanism[LinkedModel]):
         return tuple(known), replace(share, amount=down(Fraction(share.amount) - Fraction(first)))
 
     def _divided(self, public: Public, allot: Allotment) -> dict[str, Allotment]:
-        """Return the allotment of each step, in order; together they are at most the whole."""
+        """Return {step: its `Allotment`}, in order; together they are at most the whole."""
         left = Fraction(allot.amount)
         found: dict[str, Allotment] = {}
         parts = self.parts(public, allot.rho)
@@ -278,7 +293,7 @@ class Linked(Mechanism[LinkedModel]):
 
 
 def linked_of(public: Public) -> LinkedSchema:
-    """Return the linked schema of public facts; Unsupported for a table that is not linked."""
+    """Return the `LinkedSchema` of public facts; Unsupported for a table that is not linked."""
     schema = public.schema
     if not isinstance(schema, CountedTables):
         raise Unsupported(
@@ -288,7 +303,7 @@ def linked_of(public: Public) -> LinkedSchema:
 
 
 def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
-    """Return the names of the columns of a counted table that are drawn there, of all but the parent's."""
+    """Return a frozen set of names of a counted table's columns that are drawn in step `slot`, not in the parent's."""
     given = set(slot_levels(linked, PARENT)) if slot != PARENT else set()
     return frozenset(
         named(slot, name)
@@ -298,12 +313,12 @@ def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
 
 
 def _pairs(given: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
-    """Return all pairs of a step's own columns, and of these with those that are given."""
+    """Return a list of all pairs of a step's own columns, and of these with those that are given."""
     return [*product(given, own), *combinations(own, 2)]
 
 
 def _part_with(linked: LinkedSchema, parents: TableModel, slot: str) -> float:
-    """Return the part of the parents that have a row in a counted table of child rows, by the parents' model."""
+    """Return the fraction of the parents that have a row in the counted table `slot`, by the parents' model."""
     least = {SECOND: 2, OTHERS: 3, REST: 2}[slot]
     levels = linked.counts[linked.size].levels
     enough = frozenset(code for code in range(len(levels)) if code + 1 >= min(least, len(levels)))

@@ -57,7 +57,10 @@ class LinkedModel(Model):
     """Number of parents: declared, or by the noisy tables."""
 
     def state(self) -> State:
-        """Return kinds, columns and facts of the models, and their arrays by the counted table's name."""
+        """Return the model for a file, a `State`: kinds, columns, facts and terms by step, and the number of parents.
+
+        Arrays are those of the steps' models, their names after the step's and a slash.
+        """
         facts, arrays = dict[str, Any](), dict[str, Any]()
         for slot, part in self.parts.items():
             own = part.state()
@@ -75,7 +78,10 @@ class LinkedModel(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> LinkedModel:
-        """Return the model of a stored state; ReleaseError unless each part has columns of its counted table alone."""
+        """Return the `LinkedModel` of a stored `State`.
+
+        ReleaseError unless each part has columns of its counted table alone, and sound terms.
+        """
         if not isinstance(schema, CountedTables):
             raise ReleaseError("model: linked tables have a schema of format stratsynth-schema/2.")
         parts = {}
@@ -106,7 +112,10 @@ class LinkedModel(Model):
     def linked_tables(
         self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
     ) -> Mapping[str, pa.Table]:
-        """Draw n parents and their child rows; return both tables by name, and note in `counted` what was given up."""
+        """Return a mapping from name to Arrow table, the parents' and the children's, of `n` parents drawn by `rng`.
+
+        The numbers of what was given up are put into the mapping `counted`, if there is one.
+        """
         linked = self.linked
         drawn, given_up = self.assembly.draw(n, rng)
         order = next((name for name in linked.order if name not in linked.child.columns), None)
@@ -119,12 +128,12 @@ class LinkedModel(Model):
 
     @property
     def linked(self) -> LinkedSchema:
-        """Schema of the two tables."""
+        """The `LinkedSchema` of the two tables."""
         return self.schema.linked
 
     @cached_property
     def assembly(self) -> Assembly:
-        """Models with the roles of their columns, prepared for drawing."""
+        """The `Assembly` for drawing: models with the roles of their columns."""
         second, others = (self._graphical(slot) for slot in (SECOND, OTHERS))
         rest = self._graphical(REST)
         slots = (PARENT, SECOND, OTHERS if rest is None else REST)
@@ -138,6 +147,7 @@ class LinkedModel(Model):
         return Assembly(roles_of(self.linked), models)
 
     def _graphical(self, slot: str) -> Graphical | None:
+        """Return the `Graphical` of the step `slot`, None without one; Unsupported for another kind of model."""
         part = self.parts.get(slot)
         if part is not None and not isinstance(part, Graphical):
             raise Unsupported("linked: child rows are drawn from models of aim and mst, of the engines of the package.")
@@ -150,7 +160,7 @@ class LinkedModel(Model):
 
 
 def roles_of(linked: LinkedSchema) -> LinkRoles:
-    """Return the roles of the columns of two linked tables, as drawing takes them."""
+    """Return the `LinkRoles` of the columns of two linked tables, as drawing takes them."""
     left, before, apart = sum_bands(linked), number_bands(linked), difference_bands(linked)
     summed = None
     if linked.sum is not None and left is not None:

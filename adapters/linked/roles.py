@@ -106,17 +106,17 @@ class LinkRoles:
 
     @cached_property
     def condition(self) -> Mapping[str, frozenset[int]]:
-        """Condition of the state: codes by column of the child; empty if the state is of all rows."""
+        """Mapping from child column to the codes that meet the state's condition; empty if the state is of all rows."""
         return {} if self.state is None else self.counts[self.state].where
 
     def number(self, name: str) -> Numeric:
-        """Return a column of the child that is known to be numeric."""
+        """Return the `Numeric`, a declaration, of the child's column `name`, which is known to be one."""
         column = self.child.column(name)
         assert isinstance(column, Numeric)  # noqa: S101 - checked above
         return column
 
     def meets(self, count: CountRole, codes: Mapping[str, NDArray[np.integer[Any]]], n: int) -> NDArray[np.bool_]:
-        """Return a mask of the n child rows that meet the condition of a count."""
+        """Return a mask of the `n` child rows, `codes` by column, that meet the condition of a count."""
         found = np.ones(n, dtype=bool)
         for column, levels in count.where.items():
             found &= np.isin(codes[column], list(levels))
@@ -124,19 +124,25 @@ class LinkRoles:
 
 
 def bands(ends: tuple[float, ...], numbers: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the code of each number's band between `ends`; the one after the last for NaN."""
+    """Return an array, the code of each number's band between `ends`; the one after the last for NaN."""
     found = np.searchsorted(np.asarray(ends), numbers, side="right")
     codes: NDArray[np.intp] = np.where(np.isnan(numbers), len(ends) + 1, found).astype(np.intp)
     return codes
 
 
 def extent(ends: tuple[float, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (smallest number, end) of each band between `ends`, the end excluded; infinite where a band is open."""
+    """Return two arrays, the smallest number and the end of each band between `ends`; infinite where a band is open.
+
+    The end is not in the band.
+    """
     return np.array([-np.inf, *ends]), np.array([*ends, np.inf])
 
 
 def state_code(met: NDArray[np.intp], others: NDArray[np.intp], *, condition: bool) -> NDArray[np.intp]:
-    """Return the code of `STATE` for numbers of rows left that meet the condition, and of `others`."""
+    """Return an array of codes of `STATE` for arrays of rows left: `met` meet the condition, `others` do not.
+
+    Each number counts up to 2; without `condition` (a flag) only their sum does. No row left has the code -1.
+    """
     found: NDArray[np.intp] = (
         3 * np.minimum(met, 2) + np.minimum(others, 2) if condition else np.minimum(met + others, 2)
     )
@@ -156,7 +162,10 @@ class LinkedModels:
     """Beginnings of the models' column names, before the names of roles."""
 
     def slot(self, place: int) -> tuple[Graphical, str]:
-        """Return the model of the child row at a place, 1 for the second, and the beginning of its columns' names."""
+        """Return (`Graphical` of the child row at a place, 1 for the second; the beginning of its columns' names).
+
+        Unsupported if there is no such model.
+        """
         if place == 1 and self.second is not None:
             return self.second, self.prefixes[1]
         if self.others is None:

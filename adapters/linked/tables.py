@@ -32,7 +32,7 @@ def to_tables(
     start: int = 0,
     laws: tuple[Mapping[str, Inside], Mapping[str, Inside]] = ({}, {}),
 ) -> tuple[pa.Table, pa.Table]:
-    """Return (parents, child rows) with the columns and types of their schemas, and `key` before them.
+    """Return two Arrow tables, parents and child rows, in the columns and types of their schemas, `key` first.
 
     Args:
         roles: The roles of columns.
@@ -66,7 +66,10 @@ def to_tables(
 
 
 def _counted(column: Column, counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return (codes, numbers) of counts in a column of the parent; those without a level have the last one."""
+    """Return two arrays, codes and numbers, of counts in a column of the parent.
+
+    Counts without a level have the last code.
+    """
     if isinstance(column, Categorical):
         places = np.array(
             [column.codes.get(str(number), column.size - 1) for number in range(counts.max(initial=0) + 1)]
@@ -77,7 +80,10 @@ def _counted(column: Column, counts: NDArray[np.intp]) -> tuple[NDArray[np.intp]
 
 
 def _typed(columns: Mapping[str, Column], exact: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the numbers of numeric columns in the type that bins are drawn in, and 0 for a level without one."""
+    """Return a dict of the arrays `exact` of numeric columns, in the type that bins are drawn in.
+
+    NaN, a level without a number, becomes 0; categorical columns are left out.
+    """
     found = {}
     for name, numbers in exact.items():
         column = columns[name]

@@ -73,7 +73,7 @@ class ClippedMean(Settings):
     """The half width w: `gaussian`, sqrt(2 log(2 n / gamma)); or `paper`, sqrt(log(n / gamma)), which is narrower."""
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as pure epsilon per row, without delta.
+        """Return the `Allotment` of the whole budget as pure epsilon per row, without delta.
 
         UsageError or Unsupported for public columns that `scales` refuses.
         """

@@ -54,8 +54,8 @@ Tail = Literal["coinpress", "exact"]
 def tail_bound(d: int, beta: float, tail: Tail = "coinpress") -> float:
     """Return the norm that `d` standard normal numbers exceed with probability `beta`.
 
-    `tail` is "paper", a bound, or exact. The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)); for d = 1 and
-    beta = 0.01 it is 3.808, and the exact quantile 2.576.
+    `tail` is "coinpress", the bound of the paper, or "exact", the quantile. For d = 1 and beta = 0.01 these are 3.808
+    and 2.576. The bound is sqrt(d + 2 sqrt(d log(1/beta)) + 2 log(1/beta)).
     """
     if tail == "exact":
         from scipy.special import chdtri
@@ -114,7 +114,10 @@ class CoinPress(Settings):
     """
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as rho per row, zCDP; UsageError or Unsupported: public columns without scale."""
+        """Return the `Allotment` of the whole budget as rho per row, zCDP.
+
+        UsageError or Unsupported: public columns without scale.
+        """
         self.scales(public)
         return budget.zcdp()
 
@@ -178,6 +181,9 @@ class CoinPress(Settings):
 
 
 def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
-    """Return the question for the sum of rows, `columns` less `centre` in units of scale, clipped at norm `tau`."""
+    """Return the question `Columns` for the sum of rows, `columns` less `centre`, clipped at norm `tau`.
+
+    `centre` is in the columns' own numbers, the rows' distance from it and `tau` in units of scale.
+    """
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

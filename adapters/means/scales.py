@@ -65,10 +65,10 @@ def scales(
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[ColumnScale, ...]:
-    """Return a tuple of facts of `columns`, in order: centre, radius, unit, as set by column, or by their bounds.
+    """Return a tuple of `ColumnScale`s of `columns`, in order: centre, radius, unit, as set by column or by bounds.
 
-    UsageError, opening with `who`, for columns unknown in the public schema or not numeric; Unsupported for bounds too
-    near or far.
+    No `columns`: all numeric ones that vary. UsageError, opening with `who`, for columns unknown in the public schema
+    or not numeric; Unsupported for bounds too near or far, and if no column is left.
     """
     schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
@@ -93,6 +93,7 @@ def _scale(
     radii: Mapping[str, float],
     units: Mapping[str, float],
 ) -> ColumnScale:
+    """Return the `ColumnScale` of the column `name`; the mappings by column are the settings' own numbers."""
     column = schema.columns.get(name)
     if column is None:
         raise UsageError(f"{who}: column {name!r} is not in the schema, or is constant in this stratum.")

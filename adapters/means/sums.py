@@ -91,7 +91,7 @@ class Settings(Mechanism[Estimate]):
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
 
     def scales(self, public: Public) -> tuple[ColumnScale, ...]:
-        """Return the tuple of the columns' scales by public facts.
+        """Return a tuple of `ColumnScale`s, one a column, by public facts.
 
         UsageError or Unsupported for unsuitable columns, and for a declared size that is not theirs.
         """
@@ -133,7 +133,7 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
 
 
 def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
-    """Return three parts of the payment `whole`, for counts, means and squares, by settings.
+    """Return three `Payment`s that share out `whole`: for counts, means and squares, by settings.
 
     Shares that are not asked for are 0, and go to means.
     """
@@ -144,9 +144,9 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Program paid by `pay`: number of records with a value in all `columns`, noisy, or declared by public facts.
+    """Program paid by `pay` that returns the `MeanCount` of records with a value in all `columns`.
 
-    The settings say which.
+    It is noisy, or declared by public facts: the settings say which.
 
     A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
     record with a value contributes exactly 1. With several columns the others are too small to matter beside it.
@@ -168,9 +168,10 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Program paid by `pay` that returns a list: the number of records with a value in all columns of each of `groups`.
+    """Program paid by `pay` that returns a list of `MeanCount`s, the numbers of records with a value.
 
-    Groups of columns that no record lacks share one. Settings and public facts tell if numbers are counted or declared.
+    There is one for each of `groups`, whose columns all have a value; groups of columns that no record lacks share one.
+    Settings and public facts tell if numbers are counted or declared.
     """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]

@@ -109,13 +109,13 @@ class Blueprint:
         return module
 
     def facts(self) -> dict[str, Any]:
-        """Return name, hidden sizes and image as JSON values for a stored release; a function's name is None."""
+        """Return a dict of JSON values for a stored release: network (its name; None for a function), hidden, image."""
         name = self.network if isinstance(self.network, str) else None
         return {"network": name, "hidden": list(self.hidden), "image": list(self.image)}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Return the blueprint of stored facts for `features` and `classes`.
+        """Return the `Blueprint` of stored facts (network, hidden, image) for so many `features` and `classes`.
 
         Refuse (ReleaseError) unknown names, and sizes that do not fit.
         """

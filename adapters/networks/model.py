@@ -44,7 +44,7 @@ class Module(Scored):
     """Public figures of the fit, for readers."""
 
     def using(self, function: Callable[[int, int], Any]) -> Module:
-        """Return a copy whose network the caller's own function builds, as a release does not hold it.
+        """Return a copy of the `Module` whose network the caller's own function builds, as a release does not hold it.
 
         Args:
             function: The function that the network was fitted with.
@@ -88,15 +88,18 @@ class Module(Scored):
         return [Section("network", "The network", text=[TEXT], facts=facts)]
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, network, target, fit) and the weights; no function is stored."""
+        """Return the model for a file, a `State`: facts (design, network, target, fit) and the array `weights`.
+
+        No function is stored.
+        """
         facts = {**design_facts(self.design), **self.blueprint.facts(), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"weights": self.weights})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Module:
-        """Return the model, in a schema, of a stored state, arrays by name and facts, without PyTorch.
+        """Return the `Module`, in a schema, of a stored `State`, without PyTorch; ReleaseError for unsound parts.
 
-        ReleaseError for weights that do not fit.
+        Unsound are weights that are not one finite vector, and a damaged target, design or network.
         """
         facts, weights = state.facts, np.asarray(state.arrays["weights"])
         design, target = design_of(facts, schema), facts["target"]

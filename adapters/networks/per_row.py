@@ -61,10 +61,10 @@ class Differentiated:
         return (slopes * chances).sum() - (label * logs).sum(), chances
 
     def __call__(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
-        """Return gradients, rows x weights, and class probabilities, rows x classes, at the flat array of `weights`.
+        """Return two arrays: gradients, rows x weights, and class probabilities, rows x classes.
 
-        `x` are rows x features, `levels` the rows' classes; `slopes`, rows x classes, are of a penalty linear in the
-        probabilities.
+        They are at the flat array of `weights`. `x` are rows x features, `levels` the rows' classes; `slopes`, rows x
+        classes, are of a penalty linear in the probabilities.
         """
         torch = self._torch
         # one gradient a row, as each is clipped by itself before the sum

@@ -98,7 +98,7 @@ class Pooled(Groupwise[Any]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Classes of questions that a fit may ask: the base's, counts, choices, splits and work."""
+        """Frozen set of classes of questions that a fit may ask: the base's, counts, choices, splits and work."""
         return self.inner.needs | {Counts, Choose, Split, Work}
 
     @property
@@ -118,7 +118,7 @@ class Pooled(Groupwise[Any]):
 
     @cached_property
     def plain(self) -> Stratified:
-        """Mechanism without a pooled model: the base fitted in each stratum by itself."""
+        """The `Stratified` without a pooled model: the base fitted in each stratum by itself."""
         return Stratified(self.inner, self.by, self.weights, self.groups)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -179,7 +179,7 @@ class Pooled(Groupwise[Any]):
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
-        """Return the mechanism of all strata, each going on from everybody's model; None for a plan, which has none."""
+        """Return the `Stratified` of all strata, each going on from everybody's model; in a plan that is None."""
         return replace(self.plain, mechanism=Specialised(self.inner, everybody, self.prior))
 
     @once

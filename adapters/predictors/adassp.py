@@ -81,7 +81,10 @@ class AdaSSP(Mechanism[Regression]):
 
     @once
     def task(self, public: Public) -> tuple[Coded, str]:
-        """Return (design, target) by public facts and settings; Unsupported if the schema does not allow them."""
+        """Return (`Coded` design, target's name) by public facts and settings.
+
+        Unsupported if the schema does not allow them.
+        """
         check_columns(self.name, self.features, public)
         target = target_of(
             self.name, self.target, self.features, public, lambda c: isinstance(c, Numeric), "a numeric column"
@@ -91,9 +94,10 @@ class AdaSSP(Mechanism[Regression]):
         return design, target
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Program on public facts, for `allot`: moments, then rounds of gradients; returns the model. `rng` is unused.
+        """Program on public facts, for `allot`: moments, then rounds of gradients; returns a `Regression`.
 
-        The first round's gradient at coefficients of 0 is X'y, of targets within their bounds: no residual is clipped.
+        `rng` is not used. The first round's gradient at coefficients of 0 is X'y, of targets within their bounds: no
+        residual is clipped.
         """
         design, target = self.task(public)
         region, each = Region("box", self.radius), (1 - self.share) / self.rounds
@@ -129,7 +133,7 @@ def _bound(sigma: float, size: int) -> float:
 
 
 def _inverted(a: Floats, sigma: float) -> tuple[float, Floats]:
-    """Return (ridge r, the inverse of A + r I) for the noisy moments `a`, each entry of noise `sigma`.
+    """Return (ridge r; array, the inverse of A + r I) for the noisy moments `a`, each entry of noise `sigma`.
 
     Eigenvalues that the ridge leaves below the noise's own, sigma sqrt(d), are lifted to it: the bound fails sometimes.
     """

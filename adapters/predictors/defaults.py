@@ -60,7 +60,7 @@ class Pace:
     def of(
         cls, settings: Any, public: Public, budget: Budget, design: Coded, link: Link, usual: float = MOMENTUM
     ) -> Pace:
-        """Return the pace of a regression with this link and design: by `settings`, or by public numbers where None.
+        """Return the `Pace` of a regression with this link and design: by `settings`, or public numbers where None.
 
         The momentum is `usual` where the settings have none; budget and declared size give the number of steps.
         """

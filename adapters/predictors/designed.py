@@ -36,7 +36,7 @@ class Designed(Predictor):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns of the design; if it has none, any one column, which tells the number of rows."""
+        """Tuple of the names of the design's columns; without any, one other column, which tells the number of rows."""
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self._other,)
 
     @property
@@ -57,9 +57,9 @@ class Designed(Predictor):
         return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
-        """Return output columns by name, arrays: `prediction`, and `probability=LEVEL` by `chances` (rows x levels).
+        """Return a mapping from output column to array: `prediction`, and `probability=LEVEL` for each level.
 
-        Predictions are of the rows, codes by column.
+        Predictions are of the rows, codes by column; probabilities are `chances` (rows x levels).
         """
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
@@ -103,12 +103,18 @@ class Scored(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of rows (codes by column), arrays: `prediction`, `probability=LEVEL` for each level."""
+        """Return a mapping from output column to array: `prediction`, and `probability=LEVEL` for each level.
+
+        `rows` are codes by column; the arrays have an entry a row.
+        """
         return self.written(rows, self.probabilities(rows))
 
 
 def design_facts(design: Coded) -> dict[str, Any]:
-    """Return a design as JSON values for a stored model: lists of its columns, reference levels and interactions."""
+    """Return a design as a dict of JSON values for a stored model: its columns, reference levels and interactions.
+
+    Each is a list, the last two of pairs.
+    """
     return {
         "columns": list(design.columns),
         "reference": [list(pair) for pair in design.reference],
@@ -117,7 +123,7 @@ def design_facts(design: Coded) -> dict[str, Any]:
 
 
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
-    """Return the design stored as `facts` by `design_facts`.
+    """Return the `Coded` design stored as `facts` by `design_facts`.
 
     MechanismError if its check finds that it does not fit the schema.
     """
@@ -131,7 +137,7 @@ def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return probabilities from logits, rows x levels: the softmax along each row, which adds up to 1."""
+    """Return an array of probabilities from logits, rows x levels: the softmax along each row, which adds up to 1."""
     power = np.exp(logits - logits.max(axis=1, keepdims=True))
     found: Floats = power / power.sum(axis=1, keepdims=True)
     return found

@@ -38,19 +38,19 @@ class Families:
 
     @cached_property
     def groups(self) -> tuple[Stratum, ...]:
-        """Groups (strata) of all families, one family after another; empty for one group of everybody."""
+        """Tuple of the groups, `Stratum`s, of all families, one family after another; empty for one of everybody."""
         return tuple(group for layout in self.layouts for group in layout.strata)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups: their levels, after their columns' names if there are several families."""
+        """Tuple of the groups' labels: their levels, after their columns' names if there are several families."""
         if len(self.layouts) < 2:
             return tuple(group.label for group in self.groups)
         return tuple(f"{'|'.join(group.columns)}={group.label}" for group in self.groups)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that define groups in any family, each once."""
+        """Tuple of the names of columns that define groups in any family, each once."""
         return tuple(dict.fromkeys(column for layout in self.layouts for column in layout.by))
 
     @property
@@ -70,7 +70,7 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """Return the families of groups that the settings declare, without columns of one level in the public schema.
+    """Return the `Families` of groups that the settings declare, without columns of one level in the public schema.
 
     Unsupported for unknown columns, or crossings above `MOST_CELLS` under `combined`; UsageError for `sizes` that name
     other groups or not all.
@@ -105,7 +105,10 @@ def families_of(settings: GroupRegression, public: Public) -> Families:
 def _published(
     settings: GroupRegression, public: Public, family: Sequence[str], sizes: dict[Stratum, float]
 ) -> Weights:
-    """Return the public shares of a family's groups, the columns `family`, by the settings' `sizes` of each."""
+    """Return the `Weights`, public shares of the groups of a family, the columns `family`.
+
+    They follow from `sizes`, the number of each group, with the citation of the settings.
+    """
     table = [{**group.to_dict(), "count": sizes[group]} for group in crossing(public.schema, family)]
     return Weights.public(pd.DataFrame(table), citation=settings.sizes_citation)
 

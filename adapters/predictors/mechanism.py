@@ -149,18 +149,21 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def families(self) -> tuple[tuple[str, ...], ...]:
-        """Columns of each family of groups, a tuple per family; empty without groups."""
+        """Tuple of the families of groups, each a tuple of its columns' names; empty without groups."""
         plain = tuple(name for name in self.groups if isinstance(name, str))
         return (plain,) if plain else tuple(tuple(family) for family in self.groups)
 
     @property
     def group_columns(self) -> tuple[str, ...]:
-        """Columns that define groups in any family, each once, by the settings."""
+        """Tuple of the names of the columns that define groups in any family, each once, by the settings."""
         return tuple(dict.fromkeys(name for family in self.families for name in family))
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions: sums; splits if groups are asked by themselves; counts if sizes are not public."""
+        """Frozen set of classes of questions.
+
+        Sums; splits if groups are asked by themselves; counts if sizes are not public.
+        """
         return frozenset({Total}) | ({Split} if self.by_group else set()) | ({Counts} if self.counts_groups else set())
 
     @property
@@ -175,7 +178,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def plan_of(self) -> Objective:
-        """Objective of the fit, made of the settings: kind, weights, sharpness, bounds and multiplier."""
+        """The fit's `Objective`, made of the settings: kind, weights, sharpness, bounds and multiplier."""
         return Objective(self.objective, self.group_weights, self.sharpness, self.loss_bounds, self.multiplier)
 
     @property
@@ -185,7 +188,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Empty: nothing is disclosed without noise, as declared sizes are public anyway."""
+        """Empty tuple: nothing is disclosed without noise, as declared sizes are public anyway."""
         return ()
 
     @property
@@ -194,27 +197,27 @@ class GroupRegression(Mechanism[Regression | Network]):
         return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget as rho per row, zCDP; Unsupported or UsageError: settings unfit for public facts."""
+        """Return the `Allotment` of the whole budget as rho per row, zCDP; refuse settings unfit for public facts.
+
+        The refusal is Unsupported or UsageError.
+        """
         if self.model == "network":
             self.network(public, budget)
         self.task(public, budget)
         return budget.zcdp()
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
-        """Return the groups' layout, by public facts and budget, if they are asked by themselves.
-
-        None if all together.
-        """
+        """Return the groups' `Layout` by public facts and budget; None if all are asked together."""
         return self.families_here(public).declared if self.by_group else None
 
     @once
     def families_here(self, public: Public) -> Families:
-        """Return the groups of the public schema, in families, with public sizes, or sizes to be counted."""
+        """Return the `Families` of the public schema's groups, with public sizes, or sizes to be counted."""
         return families_of(self, public)
 
     @once
     def task(self, public: Public, budget: Budget) -> PredictorProblem:
-        """Return the task by public facts, settings and budget, cached.
+        """Return the `PredictorProblem` by public facts, settings and budget, cached.
 
         Unsupported or UsageError for settings that the schema does not allow.
         """
@@ -222,14 +225,14 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     @once
     def network(self, public: Public, budget: Budget) -> NetworkProblem:
-        """Return the network's task, made from its logistic or softmax precursor's, by public facts and budget.
+        """Return the `NetworkProblem`, made from its logistic or softmax precursor's task, by public facts and budget.
 
         It has a rate and a clip of its own.
         """
         return NetworkProblem.of(self.task(public, budget))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts, for `allot`: counts, stage 1, stage 2; returns the model.
+        """Program on public facts, for `allot`: counts, stage 1, stage 2; returns a `Regression` or `Network`.
 
         `rng` makes a network's first weights only.
         """

@@ -76,12 +76,15 @@ class NoisyMoments:
 
     @classmethod
     def of(cls, square: NoisySum, product: NoisySum) -> NoisyMoments:
-        """Return the moments of least squares by the noisy sums `square`, X'X's upper triangle, and `product`, X'y."""
+        """Return the `NoisyMoments` of least squares by the sums `square`, X'X's upper triangle, and `product`, X'y.
+
+        Both are `NoisySum`s.
+        """
         return cls._of(square, product, np.zeros(product.units.size), curved=False)
 
     @classmethod
     def newton(cls, square: NoisySum, gradient: NoisySum, centre: Floats) -> NoisyMoments:
-        """Return the moments of a logistic Newton step from the coefficients `centre`, from noisy sums.
+        """Return the `NoisyMoments` of a logistic Newton step from the coefficients `centre`, from noisy sums.
 
         `square` is four times the curvature's upper triangle, `gradient` the gradient.
         """
@@ -89,6 +92,7 @@ class NoisyMoments:
 
     @classmethod
     def _of(cls, square: NoisySum, product: NoisySum, centre: Floats, *, curved: bool) -> NoisyMoments:
+        """Return the `NoisyMoments` by the sums `square` and `product`; `curved` for a Newton step from `centre`."""
         size, part = product.units.size, 0.25 if curved else 1.0
         a = mirrored(square.values * part, size)
         sigma = square.sigma * part
@@ -106,7 +110,7 @@ class NoisyMoments:
 
     @property
     def step(self) -> Floats:
-        """Solution of the noisy equations A d = b: least squares, or a Newton step; one entry per feature."""
+        """Array that solves the noisy equations A d = b: least squares, or a Newton step; one entry per feature."""
         found: Floats = self.inverse @ self.product
         return found
 
@@ -120,7 +124,7 @@ class NoisyMoments:
         return max(squares, 0.0) / max(self.weight - self.product.size, 1.0)
 
     def estimated(self, variance: float, most_rows: int) -> Estimated:
-        """Return the coefficients with the standard deviations of noise and sampling, and a mask of sound ones.
+        """Return the `Estimated` coefficients: standard deviations of noise and sampling, and a mask of sound ones.
 
         Args:
             variance: Variance of the residuals; 1 for the log loss.

@@ -58,13 +58,13 @@ class Network(Scored):
         return [network_section(self, named)]
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, target, fit) and arrays (hidden and output weights)."""
+        """Return the model for a file, a `State`: facts (design, target, fit), arrays (hidden, output)."""
         facts = {**design_facts(self.design), "target": self.target, "fit": dict(self.facts)}
         return State(facts, {"hidden": self.hidden, "output": self.output})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Network:
-        """Return the model, in a schema, of a stored state: weights by name, and facts.
+        """Return the `Network`, in a schema, of a stored `State`: weights by name, and facts.
 
         ReleaseError for such as do not fit the schema or each other.
         """

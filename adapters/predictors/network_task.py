@@ -46,7 +46,7 @@ class NetworkProblem:
 
     @classmethod
     def of(cls, task: PredictorProblem) -> NetworkProblem:
-        """Return the network's task, made from `task`, a regression's, with another rate and clip.
+        """Return the `NetworkProblem` made from `task`, a regression's, with another rate and clip.
 
         MechanismError or Unsupported where a question would refuse its gradients.
         """
@@ -82,9 +82,9 @@ class NetworkProblem:
         return theta[:cut].reshape(self.units, -1), theta[cut:].reshape(-1, self.outputs)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
-        """Return (design, hidden weights, output weights), rounded, of a question at the flat array `theta`.
+        """Return (`Coded` design, hidden weights, output weights) of a question at the flat array `theta`.
 
-        They are those of everybody (None) or of the group of this number.
+        The weights are rounded arrays. All are those of everybody (None) or of the group of this number.
         """
         hidden, output = self.layers(rounded(theta))
         if group is None or not self.task.groups:
@@ -95,16 +95,17 @@ class NetworkProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> NetworkGradients:
-        """Return the question for a sum of clipped gradients at flat weights `theta`, of a group (number) or None: all.
+        """Return the question `NetworkGradients` for a sum of clipped gradients at flat weights `theta`.
 
-        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
+        for its cell of the columns `by`; None multiplies by 1.
         """
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 
     def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
-        """Return the question for a sum of clipped log losses at `theta`, flat weights, of a group (number) or all.
+        """Return the question `NetworkLosses` for a sum of clipped log losses at `theta`, flat weights.
 
-        None is all.
+        It is of the group of this number, or of all for None.
         """
         return NetworkLosses(*self._query(theta, group), self.task.settings.loss_clip)
 

@@ -116,7 +116,7 @@ class Multipliers:
     """The multipliers, but for what the last loss alone makes of them."""
 
     def __post_init__(self) -> None:
-        """Set multipliers to 0."""
+        """Set the array `held`, the multipliers, to 0: one a bound."""
         self.held = np.zeros_like(self.bounds)
 
     def step(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:

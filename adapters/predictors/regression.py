@@ -104,7 +104,10 @@ class Regression(Designed):
         return float(column.upper) / 2 + float(column.lower) / 2
 
     def _units(self) -> Floats:
-        """Return one factor per feature, which converts its coefficient from scaled features to the data's unit."""
+        """Return an array of one factor per feature, which converts its coefficient to the data's unit.
+
+        Coefficients are fitted to features scaled to their bounds.
+        """
         whole = self._half(cast("Numeric", self.schema.column(self.target))) if self.link == "linear" else 1.0
         plain = [1.0]
         for name in self.design.columns:
@@ -114,7 +117,7 @@ class Regression(Designed):
         return np.array([whole / np.prod([plain[i] for i in factors]) for factors in self.design.products(self.schema)])
 
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a table (pandas), one row a feature, for `softmax` a feature and level, in the unit of the data.
+        """Return a pandas DataFrame, one row a feature, for `softmax` a feature and level, in the unit of the data.
 
         `value` is the coefficient that predictions use. `estimate` is least squares on all records by noisy moments, or
         for `logistic` largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients
@@ -166,7 +169,7 @@ class Regression(Designed):
         )
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return {"coefficients": table of `coefficients()` with 95 % intervals}; `rows` is not used."""
+        """Return {"coefficients": Arrow table of `coefficients()` with 95 % intervals}; `rows` is not used."""
         import pyarrow as pa
 
         return {
@@ -180,7 +183,10 @@ class Regression(Designed):
         return [coefficients_section(self, named)]
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, target, link, fit), arrays (coefficients; errors if stated)."""
+        """Return the model for a file, a `State`: facts (design, target, link, fit) and arrays.
+
+        Arrays are `theta`, the coefficients, and, if their errors are stated, these as `estimated/` before a name.
+        """
         arrays = {"theta": self.theta}
         if self.estimated is not None:
             arrays |= {f"estimated/{key}": value for key, value in vars(self.estimated).items()}
@@ -194,7 +200,7 @@ class Regression(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Regression:
-        """Return the model, in a schema, of a stored state: arrays by name, and facts.
+        """Return the `Regression`, in a schema, of a stored `State`: arrays by name, and facts.
 
         ReleaseError for such as do not fit the schema or each other.
         """

@@ -41,14 +41,18 @@ class Descending(Protocol):
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Query:
-        """Return the question for a sum of clipped gradients at numbers `theta`, of a group (number) or None: all.
+        """Return the question, a `Query`, for a sum of clipped gradients at numbers `theta`.
 
-        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
+        for its cell of the columns `by`; None multiplies by 1.
         """
         ...
 
     def losses(self, theta: Floats, group: int | None = None) -> Query:
-        """Return the question for a sum of clipped losses at the numbers `theta`, of a group (number) or None: all."""
+        """Return the question, a `Query`, for a sum of clipped losses at the numbers `theta`.
+
+        It is of the group of this number, or of all for None.
+        """
         ...
 
     def widened(self, gradient: Floats, group: int) -> Floats:
@@ -85,9 +89,10 @@ class Tailored:
 
     @classmethod
     def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
-        """Return a task's budgets of stage 2: `rho` divided by its steps, shared among groups by `errors`, or equally.
+        """Return a task's `Tailored` budgets of stage 2: `rho` divided by its steps, shared among groups.
 
-        `sizes` are records by group; `moves`, by `loss_moves`, divides what losses cost.
+        The shares are by `errors`, one a group, or equal for None. `sizes` are records by group; `moves`, by
+        `loss_moves`, divides what losses cost.
         """
         shares = np.ones(len(sizes)) if errors is None else errors
         # uniform composition: every step of Algorithm 2 gets an equal part of stage 2's budget
@@ -182,9 +187,10 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Program of a task for `rho`: (coefficients by least squares, Newton steps or descent; last step's moments).
+    """Program of a task for `rho` that returns (array of coefficients, `NoisyMoments` of the last step or None).
 
-    Second are the `NoisyMoments` of the last step; None for `softmax`. `sizes` are records by group.
+    Coefficients are by least squares, Newton steps or descent; the moments are None for `softmax`. `sizes` are records
+    by group.
     """
     # least squares needs one question: X'X and X'y
     if task.link == "linear":
@@ -213,7 +219,7 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 
 
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
-    """Program for `rho` that returns a task's coefficients after iterations / PRECURSOR noisy steps.
+    """Program for `rho` that returns an array, a task's coefficients after iterations / PRECURSOR noisy steps.
 
     `rows` is the number of records, by which a sum of gradients is divided.
     """
@@ -228,12 +234,10 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`: (`model`'s numbers, noise).
+    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`; returns (`model`'s numbers, noise).
 
-    The noise is that of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the
-    groups' mean gradients.
-
-    Returns (`model`'s numbers, noise).
+    The numbers are an array as `start`. The noise is that of the first step's gradient: a standard deviation, in a
+    coordinate of the weighted sum of the groups' mean gradients.
     """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
@@ -274,9 +278,9 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task for `rho` that returns (everybody's gradient of `model` at `theta`, its noise), in one sum.
+    """Program of a task for `rho` that returns (everybody's gradient at `theta`, an array; its noise), in one sum.
 
-    `v` has the weight of each group's rows; a row in several groups has their sum.
+    The gradient is that of `model`. `v` has the weight of each group's rows; a row in several groups has their sum.
     """
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:

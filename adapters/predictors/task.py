@@ -78,12 +78,12 @@ class PredictorProblem:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the groups, one text each; without groups one empty text, for everybody."""
+        """Tuple of the groups' labels, one text each; without groups one empty text, for everybody."""
         return self.families.labels or ("",)
 
     @property
     def groups(self) -> tuple[Stratum, ...]:
-        """Groups (strata) of all families; empty for one group of everybody."""
+        """Tuple of the groups, `Stratum`s, of all families; empty for one group of everybody."""
         return self.families.groups
 
     @property
@@ -107,12 +107,12 @@ class PredictorProblem:
         return Descent(self.region, self.rate, self.settings.momentum, number, tail, self.region.project(start))
 
     def curvature(self, theta: Floats) -> Curvature:
-        """Return the question for a Newton step of a logistic model from coefficients `theta`: curvature, gradient."""
+        """Return the question `Curvature` for a Newton step of a logistic model from coefficients `theta`."""
         (asked,) = self._asked(theta, None)[1]
         return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
-        """Return (design, coefficients with a first axis of 1, rounded) of a question at `theta`.
+        """Return (`Coded` design, array of rounded coefficients with a first axis of 1) of a question at `theta`.
 
         They are those of everybody (None) or of the group of this number.
         """
@@ -123,9 +123,10 @@ class PredictorProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Gradients:
-        """Return the question for a sum of clipped gradients at coefficients `theta`, of a group (number) or None: all.
+        """Return the question `Gradients` for a sum of clipped gradients at coefficients `theta`.
 
-        A row's gradient is multiplied by the entry of `parts` for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
+        for its cell of the columns `by`; None multiplies by 1.
         """
         design, thetas = self._asked(theta, group)
         return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
@@ -137,9 +138,10 @@ class PredictorProblem:
         return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """Return the question for a sum of clipped losses at coefficients `theta`: a group's, by number, or (None) all.
+        """Return the question `Losses` for a sum of clipped losses at coefficients `theta`.
 
-        Losses are squared residuals for `linear` or with `squared`, else log losses.
+        It is of the group of this number, or of all for None. Losses are squared residuals for `linear` or with
+        `squared`, a flag, else log losses.
         """
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
         most = {"linear": self.settings.loss_clip, "logistic": 1.0, "softmax": 2.0}[self.link]  # of squared residuals
@@ -148,9 +150,9 @@ class PredictorProblem:
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
-        """Return the fit's figures as a dict, JSON values by name: steps, rate, clip, a step's `noise`.
+        """Return the fit's figures as a dict of JSON values: steps, rate, clip, step_noise (`noise`), groups.
 
-        Each group has its size, weight and share by the budgets `tailored`.
+        `groups` is a list of dicts, one a group: group (its label), size, weight, and share by the budgets `tailored`.
         """
         return {
             "steps": self.steps,
@@ -181,9 +183,10 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families, budget: Budget) -> PredictorProblem:
-    """Return the regression's task by settings, public facts, families, budget; Unsupported: unfit target, features.
+    """Return the `PredictorProblem` by settings, public facts, families and budget.
 
-    Refused too are a fit without size whose groups are not counted, and queries whose check fails.
+    Unsupported: unfit target or features, a fit without size whose groups are not counted, and queries whose check
+    fails.
     """
     schema, who = public.schema, settings.name
     fits, what = TARGETS.get(settings.model, (several_levels, "a categorical column of at least two levels"))

@@ -29,7 +29,10 @@ class Amount:
         return replace(self, value=self.value - paid.value)
 
     def sums(self, query: Confusions | GroupLosses) -> Program[tuple[NoisySum, ...]]:
-        """Program that asks a query's sums at this price, and returns a NoisySum a block; Laplace noise if pure."""
+        """Program that asks a query's sums at this price; returns a tuple of `NoisySum`s, one a block.
+
+        The noise is Laplace's if pure.
+        """
         if self.pure:
             return (yield from total(query, epsilon=self.value))
         return (yield from total(query, rho=self.value))

@@ -58,15 +58,15 @@ class RandomisedClassifier(Designed):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Columns of the design, or the schema's first column if there are none."""
+        """Tuple of the names of the design's columns, or of the schema's first column if there are none."""
         return tuple(n for n in self.schema.names if n in self.design.columns) or (self.schema.names[0],)
 
     def seeded(self, seed: int) -> RandomisedClassifier:
-        """Return a copy that draws each row's classifier by this seed."""
+        """Return a `RandomisedClassifier` equal to this one that draws each row's classifier by this seed."""
         return replace(self, seed=seed)
 
     def without_chance(self) -> RandomisedClassifier:
-        """Return a copy that always decides by one classifier: that whose noisy goal was the smallest.
+        """Return a `RandomisedClassifier` that always decides by one classifier, whose noisy goal was the smallest.
 
         Its own losses are in `facts["deterministic"]`; it need not satisfy the mixture's constraints.
         """
@@ -112,7 +112,10 @@ class RandomisedClassifier(Designed):
         return self._drawn(self.probabilities(rows))
 
     def _drawn(self, chances: Floats) -> NDArray[Any]:
-        """Return an array of levels, a text a row, drawn by the seed from `chances`; UsageError without seed."""
+        """Return an array of levels, a text a row, drawn by the seed from `chances`, rows x levels.
+
+        A deterministic predictor draws nothing and needs no seed; else UsageError without one.
+        """
         if self.seed is None and not self.deterministic:
             raise UsageError(
                 "predict: this predictor draws one of its classifiers for each row, so it needs a seed (--seed N, or "
@@ -128,9 +131,9 @@ class RandomisedClassifier(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of rows (codes by column) by name: `prediction`, `probability=LEVEL`s.
+        """Return a mapping from output column to array, an entry a row: `prediction`, `probability=LEVEL`s.
 
-        `mean_probability` for goals of losses.
+        `rows` are codes by column. `mean_probability` is there for goals of losses; see `mean_probability`.
         """
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
@@ -163,7 +166,10 @@ class RandomisedClassifier(Designed):
         return str(self.facts.get("plan", ""))
 
     def state(self) -> State:
-        """Return the model for a file: facts (design, target, best, fit) and arrays (coefficients, weights)."""
+        """Return the model for a file, a `State`: arrays `thetas` (coefficients) and `weights`, and facts.
+
+        Facts: columns, reference, target, best, deterministic, fit.
+        """
         facts = {
             "columns": list(self.design.columns),
             "reference": [list(pair) for pair in self.design.reference],
@@ -176,7 +182,7 @@ class RandomisedClassifier(Designed):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> RandomisedClassifier:
-        """Return the model, in a schema, of a stored state: arrays by name, and facts.
+        """Return the `RandomisedClassifier`, in a schema, of a stored `State`: arrays by name, and facts.
 
         ReleaseError for such as do not fit the schema or each other.
         """

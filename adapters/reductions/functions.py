@@ -69,7 +69,7 @@ class Largest(Function):
         return smoothing.maximum(z)[0]
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient at `z` of the maximum smooth by `smoothing`: numbers from 0 that add up to 1."""
+        """Return the gradient at `z` of the maximum smooth by `smoothing`, an array: from 0, with sum 1."""
         return smoothing.maximum(z)[1]
 
     def lipschitz(self, size: int) -> float:

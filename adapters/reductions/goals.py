@@ -189,7 +189,7 @@ class Goal:
         return found
 
     def terms(self) -> tuple[Term, ...]:
-        """Return the penalised objective, not smoothed, as a score's `Term`s: the objective, then each constraint."""
+        """Return a tuple of `Term`s of a score, the penalised objective, not smoothed: it, then each constraint."""
         penalties = (part.term(self.multiplier, hinge=True) for part in self.constraints)
         return (self.objective.term(1.0, hinge=False), *penalties)
 
@@ -300,7 +300,7 @@ def constraints_of(
 
 
 def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
-    """Return (Part: largest difference of the groups' rates of the parity `name`, less its bound; labels left out).
+    """Return (Part: largest difference of groups' rates of the parity `name`, less its bound; list of labels left out).
 
     None if no two groups have records enough by `sizes`. `versus` says if groups are compared with each other or with
     everybody.
@@ -321,7 +321,7 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (Part: largest excess of groups' losses of the constraint `name` over a bound; names left out).
+    """Return (Part: largest excess of groups' losses of the constraint `name` over a bound; list of names left out).
 
     `bound` is a number or a mapping by name. None, and names left out, for too few records by `sizes`: of groups, or of
     group and label such as `F|yes`.

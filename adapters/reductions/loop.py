@@ -115,7 +115,10 @@ def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> 
 
 
 def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Oracle, Floats, Amount]]:
-    """Program that returns (a task's oracle for a goal by `sizes`, first coefficients, what is left of `pay`)."""
+    """Program that returns (a task's `Oracle` for a goal by `sizes`, array of first coefficients, `Amount` left).
+
+    The last is what is left of `pay`.
+    """
     s = task.settings
     if s.oracle == "gradient":
         start, left = yield from _start(task, sizes, goal, pay)
@@ -125,9 +128,9 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> P
 
 
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:
-    """Program that fits a task's classifier to the goal's objective for a part of `pay`; returns (it, rest of `pay`).
+    """Program that fits a classifier to the goal's objective; returns (array of coefficients, `Amount` left of `pay`).
 
-    `sizes` are the groups' numbers of records.
+    The classifier is the task's; `sizes` are the groups' numbers of records.
     """
     s, zero = task.settings, np.zeros(task.coefficients)
     # without constraints the costs are those of the objective alone
@@ -138,7 +141,7 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Pr
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:
-    """Program of a task that returns (array of candidates' coefficients, an entry each; what is left of `pay`).
+    """Program of a task that returns (array of candidates' coefficients, an entry each; `Amount` left of `pay`).
 
     They are public, or around a paid classifier, fitted to the goal by the groups' `sizes`.
     """

@@ -175,7 +175,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Names of the losses of probabilities, `squared` or `log`, in objective and constraints; empty without any."""
+        """Tuple of names of losses of probabilities, `squared` or `log`, in objective and constraints; may be empty."""
         needed = {measured_by(name) for name in (self.objective, *self.constraints)}
         return tuple(measure for measure in MEASURES if measure in needed)
 
@@ -186,13 +186,17 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Classes of questions that it may ask: sums; choices if candidates are drawn; counts if sizes are unknown."""
+        """Frozen set of classes of questions that it may ask.
+
+        Sums; choices if candidates are drawn; counts if sizes are unknown.
+        """
         return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the whole budget: rho per row, or pure epsilon if its delta is 0, which public candidates alone keep.
+        """Return the `Allotment` of the whole budget: rho per row, or pure epsilon if its delta is 0.
 
-        Unsupported for settings unfit for the public schema.
+        Pure epsilon is kept by public candidates alone. Unsupported for others, and for settings unfit for the public
+        schema.
         """
         self.task(public)
         if budget.delta:
@@ -207,7 +211,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     @once
     def task(self, public: Public) -> ReductionsProblem:
-        """Return the task that public schema and settings determine, cached.
+        """Return the `ReductionsProblem` that public schema and settings determine, cached.
 
         Unsupported or UsageError for settings that do not fit the schema.
         """
@@ -235,7 +239,10 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Program on public facts, for `allot`, not `rng`: counts sizes, runs the method; returns a classifier."""
+        """Program on public facts, for `allot`, not `rng`: counts sizes, runs the method.
+
+        Returns a `RandomisedClassifier`.
+        """
         task = self.task(public)
         pay = Amount(allot.amount, allot.currency == Currency.PURE).times(1 - 1e-9)
         sizes, left = yield from self._sizes(task, pay)
@@ -245,7 +252,10 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: ReductionsProblem, pay: Amount) -> Program[tuple[Sizes, Amount]]:
-        """Program that returns (sizes of a task's groups and labels, times a row's weight; the part of `pay` left)."""
+        """Program that returns (`Sizes` of a task's groups and labels, `Amount` that is left of `pay`).
+
+        Sizes are numbers of records times a row's weight.
+        """
         weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, task.levels
         if task.sizes is not None:

@@ -70,7 +70,7 @@ class Oracle(ABC):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
-        """Program that returns the coefficients of a classifier that makes the product `weights` . counts small.
+        """Program that returns an array, coefficients of a classifier with a small product `weights` . counts.
 
         Args:
             task: The fit's public facts.
@@ -95,9 +95,10 @@ class ExponentialOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
-        """Program of a task that returns coefficients of the candidate drawn for `pay` by the costs `weights`.
+        """Program of a task that returns an array, coefficients of the candidate drawn for `pay` by costs.
 
-        Weights are by group, label and prediction; if tiny, by errors. `sizes` are the groups', `start` is not used.
+        The costs `weights` are by group, label and prediction; if tiny, by errors. `sizes` are the groups', `start` is
+        not used.
         """
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - (weights.max(axis=2, keepdims=True) + weights.min(axis=2, keepdims=True)) / 2
@@ -108,7 +109,10 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), pay))
 
     def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], pay: Amount) -> Program[Floats]:
-        """Program of a task that returns coefficients of the candidate drawn for `pay` by a score, a sum of `terms`."""
+        """Program of a task that returns an array, the coefficients of the candidate drawn for `pay` by a score.
+
+        The score is a sum of `terms`.
+        """
         query = task.confusions(self.candidates)
         number = yield from pay.choice([Composite(query, i, terms) for i in range(len(self.candidates))])
         return np.array(self.candidates[number])
@@ -127,9 +131,10 @@ class DescentOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
-        """Program of a task that returns coefficients after `steps` noisy gradients from `start`, by costs `weights`.
+        """Program of a task that returns an array, coefficients after `steps` noisy gradients from `start`.
 
-        Weights are by group, label and prediction; `sizes` are the groups'. All steps cost the rho `pay` together.
+        Costs are `weights`, by group, label and prediction; `sizes` are the groups'. All steps cost the rho `pay`
+        together.
         """
         dearer, flips = _dearer(weights)
         # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
@@ -150,8 +155,9 @@ class DescentOracle(Oracle):
 def _dearer(weights: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
     """Return (array, groups x labels: a wrong prediction's extra cost by `weights`; of two levels a mask of flips).
 
-    A record that the mask names counts with the other label, since a wrong prediction of it is the cheaper one. Of more
-    levels there is no mask (None): the cost is the mean over wrong predictions, and 0 where the right one is dearer.
+    `weights` are costs, groups x labels x predictions. A record that the mask names counts with the other label, since
+    a wrong prediction of it is the cheaper one. Of more levels there is no mask (None): the cost is the mean over wrong
+    predictions, and 0 where the right one is dearer.
     """
     levels = weights.shape[2]
     right = np.diagonal(weights, axis1=1, axis2=2)

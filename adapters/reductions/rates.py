@@ -98,7 +98,7 @@ class Sizes:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Names of all losses that counts and sums determine: of predictions, then those of `measures`."""
+        """Tuple of names of all losses that counts and sums determine: of predictions, then those of `measures`."""
         if self.several:
             return ("error", *self.by_label("error"))
         return (*LOSSES, *(loss for loss, (measure, _) in OF_PROBABILITIES.items() if measure in self.measures))
@@ -109,7 +109,7 @@ class Sizes:
         return bool(self.numbers.shape[1] > 2)
 
     def by_label(self, loss: Loss) -> tuple[Loss, ...]:
-        """Return the parts of `loss` over the records of each label, names of losses in the order of `levels`."""
+        """Return a tuple of losses' names: the parts of `loss` over each label's records, ordered as `levels`."""
         return tuple(f"{MISSED}{level}" for level in self.levels) if self.several else BY_LABEL[loss]
 
     def counted(self, loss: Loss) -> Sequence[tuple[int, int]]:

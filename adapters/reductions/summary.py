@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the predictor of a task's result `found`: its classifiers and weights, with facts for pages and plans.
+    """Return the `RandomisedClassifier` of a task's result `found`: classifiers, weights, and facts.
 
-    Facts are rates by `sizes`, the values of the goal, plan and settings.
+    Facts, for pages and plans, are rates by `sizes`, the values of the goal, plan and settings.
     """
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
@@ -54,9 +54,10 @@ def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult)
 
 
 def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a list of dicts, one a group and loss (everybody first): records by `sizes`, value by `counts`, its noise.
+    """Return a list of dicts, one a group and loss, everybody first, whose group is "".
 
-    `counts` is a vector, of deviation `noise`. Value and noise are None for too few records.
+    Keys: group, loss, records (by `sizes`), value (by `counts`, a vector of deviation `noise`), noise, status. Value
+    and noise are None for too few records.
     """
     groups: list[tuple[str, int | None]] = [("", None)]
     groups += [(label, g) for g, label in enumerate(sizes.labels) if label]
@@ -79,8 +80,9 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
-    """Return a list of dicts, one for a goal's objective, each constraint, and each left out: bound, value, noise.
+    """Return a list of dicts, for a goal's objective, each constraint, and each constraint left out.
 
+    Keys: kind, name, group, bound (None for the objective), value, noise, status; of one left out the numbers are None.
     Values are by `counts`, a vector, of deviation `noise`.
     """
     rows = [_row(goal.objective, goal, counts, noise, "objective")]
@@ -90,6 +92,7 @@ def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dict[str, Any]:
+    """Return a dict of one goal: kind, name, group, bound (None for the objective), value, noise, status."""
     holds = "holds" if part.value(counts) <= 0 else "broken"
     return {
         "kind": kind,

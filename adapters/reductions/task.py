@@ -59,12 +59,12 @@ class ReductionsProblem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of tables by group and label: levels of each column of `by`, then of the target."""
+        """Shape of tables by group and label, a tuple: levels of each column of `by`, then of the target."""
         return self.schema.shape((*self.by, self.target))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the design's features, one a coefficient, intercept `1` first."""
+        """Tuple of names of the design's features, one a coefficient, intercept `1` first."""
         return self.design.names(self.schema)
 
     @property
@@ -75,32 +75,36 @@ class ReductionsProblem:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels of the target."""
+        """Tuple of the names of the target's levels."""
         return tuple(self.schema.levels(self.target))
 
     @property
     def coefficients(self) -> tuple[int, ...]:
-        """Shape of a classifier's coefficients: one a feature, and of more than two levels one a feature and level."""
+        """Shape of a classifier's coefficients: (features,), or (features, levels) for more than two levels."""
         size, levels = len(self.features), len(self.levels)
         return (size,) if levels == 2 else (size, levels)
 
     def confusions(self, thetas: Floats, *, pure: bool = False) -> Confusions:
-        """Return the question for counts by group, label and prediction of each classifier, an entry of `thetas`.
+        """Return the question `Confusions` for counts by group, label and prediction of each classifier.
 
-        Counts that are paid in `pure` epsilon are priced by the L1 norm.
+        Classifiers are the entries of `thetas`. With `pure`, a flag, counts are priced by the L1 norm, for pure
+        epsilon.
         """
         return Confusions(self.design, self.target, rounded(thetas), self.by, "l1" if pure else "l2")
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
-        """Return the question for sums of `measure` losses by group and label of each classifier, a row of `thetas`."""
+        """Return the question `GroupLosses` for sums of `measure` losses by group and label.
+
+        It asks them of each classifier, a row of `thetas`.
+        """
         clip = self.settings.loss_clip if measure == "log" else 1.0
         return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)
 
     def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_] | None) -> Gradients:
-        """Return the question for the gradient of log loss at coefficients `theta`, rows weighted by their cell.
+        """Return the question `Gradients` for the gradient of log loss at coefficients `theta`, rows weighted by cell.
 
-        Cells are groups x labels; `parts` has their weights. Rows of cells with True in `flips` count with the other
-        label; None for more than two levels.
+        Cells are groups x labels; the arrays `parts` and `flips` have one entry a cell. `parts` are the weights; rows
+        of cells with True in `flips` count with the other label; None for more than two levels.
         """
         by, thetas = (*self.by, self.target), rounded(theta[None])
         turned = None if flips is None else flips.reshape(self.shape)
@@ -109,9 +113,10 @@ class ReductionsProblem:
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
-    """Return the fit's task by settings, public facts; Unsupported: unfit columns, target, constraints, sizes, groups.
+    """Return the `ReductionsProblem` by settings and public facts.
 
-    Refused too are candidates by thresholds, where these are used, of anything but one numeric feature.
+    Unsupported: unfit columns, target, constraints, sizes, groups. Refused too are candidates by thresholds, where
+    these are used, of anything but one numeric feature.
     """
     schema, who = public.schema, settings.name
     taken = (*settings.features, *settings.groups)

@@ -52,6 +52,7 @@ def posterior(noisy: NDArray[np.int64] | Floats, sigma: float) -> Floats:
     values = np.asarray(noisy, np.float64)
     if not sigma:
         return np.maximum(values, 0.0)
+    values, level, times = np.unique(values, return_inverse=True, return_counts=True)
     highest = max(float(values.max(initial=0.0)), 0.0) + sigma
     points = min(MOST_POINTS, math.ceil(FINE * highest / sigma) + 1)
     grid = np.linspace(0.0, highest, points)
@@ -61,10 +62,10 @@ def posterior(noisy: NDArray[np.int64] | Floats, sigma: float) -> Floats:
     for _ in range(STEPS):
         # expectation: each count's posterior on the grid; maximisation: their mean is the next prior
         shares = likely * prior
-        prior = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
+        prior = times / len(level) @ (shares / shares.sum(axis=1, keepdims=True))
     shares = likely * prior
     means: Floats = shares @ grid / shares.sum(axis=1)
-    return means
+    return means[level]
 
 
 def projected(values: NDArray[np.int64] | Floats, total: float) -> Floats:
@@ -79,16 +80,19 @@ def projected(values: NDArray[np.int64] | Floats, total: float) -> Floats:
 
 
 def denoised(table: NoisyTable | MeasuredTable, total: float) -> Floats:
-    """Return the counts of a one-way table with the sum `total`: posterior means if it is noisy, else noisy counts.
+    """Return an array, the counts of a one-way table with the sum `total`: posterior means if it is noisy.
 
-    Either are projected to numbers of at least 0.
+    Else they are the noisy counts. Either are projected to numbers of at least 0.
     """
     noisy = is_noisy(table, total)
     return projected(posterior(table.values, table.sigma) if noisy else table.values, total)
 
 
 def denoised_columns(tables: Sequence[MeasuredTable], total: float) -> list[MeasuredTable]:
-    """Return `tables` for the last fit: noisy one-way tables with denoised counts, all others as they are."""
+    """Return a list of `MeasuredTable`s, `tables` for the last fit: noisy one-way ones get denoised counts.
+
+    Others are as they are; `total` is the number of records.
+    """
     return [
         replace(table, values=denoised(table, total)) if len(table.clique) == 1 and is_noisy(table, total) else table
         for table in tables

@@ -31,7 +31,8 @@ def borrows(public: Public) -> bool:
 def only_columns(public: Public, rho: float) -> bool:
     """Return True if a fit for `rho` counts columns alone: a tree's median pair would have more noise than records.
 
-    Without a public size, or with a prior, whose rows tell about pairs, or with fewer than three columns: False.
+    False without an exact public size (a noisy one would let answers decide which questions are asked), with a prior,
+    whose rows tell about pairs, or with fewer than three columns.
     """
     schema, columns = public.schema, len(public.schema.names)
     if public.size is None or not public.exact or borrows(public) or columns < 3:

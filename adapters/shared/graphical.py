@@ -55,7 +55,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     @cached_property
     def _rules(self) -> Forbidden:
-        """Structural zeros, impossible cells by clique, as far as the model can contain them."""
+        """Structural zeros, a mapping from clique to numbers of impossible cells, if the model can contain it."""
         held = self.base.tree.cliques if self.base is not None else ()
         return held_together(forbidden(self.schema), self._sizes, held)[0]
 
@@ -68,13 +68,13 @@ class GraphicalLearner(Learner[Graphical]):
 
     @property
     def model(self) -> Graphical:
-        """Model of the last fit, with the learner's schema."""
+        """The `Graphical` of the last fit, with the learner's schema."""
         return Graphical.of(self.schema, self.fitted)
 
     def taken_in(self, *, last: bool) -> list[MeasuredTable]:
-        """Return the tables that a fit takes, between rounds or the last, which may take columns without their noise.
+        """Return a list of the `MeasuredTable`s that a fit takes, public ones first; `last` is True for the last fit.
 
-        Public tables are judged by the noisy ones in any case.
+        The last one may take columns without their noise. Public tables are judged by the noisy ones in any case.
         """
         tables = super().taken_in(last=last)
         if not (last and self.denoise):
@@ -101,7 +101,7 @@ class GraphicalLearner(Learner[Graphical]):
         self.solution = yield from work(engine(self.engine), problem)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Return each clique's array of cell probabilities under the last fit, axes in its order."""
+        """Return a list, each clique's array of cell probabilities under the last fit, axes in its order."""
         # strata that have not moved the base share its cached marginals
         if self.fitted is self.base:
             return marginals_of(self.base).kept(cliques)
@@ -125,9 +125,10 @@ class GraphicalLearner(Learner[Graphical]):
         }
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
-        """Program on public facts that returns a stratum's learner: this model's, pulled by `prior` records.
+        """Program on public facts of a stratum that returns its `GraphicalLearner`: this model is its prior.
 
-        Merged columns and structural zeros are fitted first.
+        `prior`, a float, is the number of records that the prior weighs as much as. Merged columns and structural zeros
+        are fitted first.
         """
         base = _started(self.fitted)
         most = max(base.tree.cells, ROOM) + ROOM
@@ -154,7 +155,10 @@ class GraphicalLearner(Learner[Graphical]):
             yield from self._fit(1)
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the `Graphical` of rows with allowed levels alone, in the columns of `schema`, which has no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
         return Graphical.of(schema, condition(self.fitted, levels))
 
 
@@ -166,5 +170,5 @@ def _started(solution: Solution) -> Solution:
 
 @lru_cache(maxsize=2)
 def _asked(schema: Schema, solution: Solution) -> Graphical:
-    """Return the model, in a schema, of a solution, cached: queried for the last table, then for candidates."""
+    """Return the `Graphical`, in a schema, of a solution, cached: queried for the last table, then for candidates."""
     return Graphical.of(schema, solution)

@@ -51,7 +51,7 @@ def records(tables: Sequence[NoisyTable | MeasuredTable], size: int | None) -> f
 def believed(
     known: Sequence[Known], measured: Sequence[MeasuredTable], total: float, surer: float = LAST_SURER
 ) -> list[MeasuredTable]:
-    """Return the public tables as measured ones, in records; one that the measured tables refute has an infinite sigma.
+    """Return a list of the public tables as `MeasuredTable`s, in records; refuted ones have an infinite sigma.
 
     Args:
         known: The public tables.
@@ -69,11 +69,11 @@ def believed(
 def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> float:
     """Return the variance of the table `known`'s cell, in squared records of `total`; more if answers disagree.
 
-    An answer is compared in the columns that both have. Only one farther away than `farthest`, by sampling, the table's
-    own errors and noise, raises the variance; the noise's expected part of the distance is subtracted then. Cells that
-    a fit leaves out were paid for too, and judge. A table that predicts an answer worse than uniform cells would, and
-    is off by more than `FAR` of a mean cell, gets infinity: it may be as wrong where no answer speaks, and nothing
-    would correct it. A certain table never does.
+    An answer, one of the tables `measured`, is compared in the columns that both have. Only one farther away than
+    `farthest`, by sampling, the table's own errors and noise, raises the variance; the noise's expected part of the
+    distance is subtracted then. Cells that a fit leaves out were paid for too, and judge. A table that predicts an
+    answer worse than uniform cells would, and is off by more than `FAR` of a mean cell, gets infinity: it may be as
+    wrong where no answer speaks, and nothing would correct it. A certain table never does.
     """
     times = 1.0
     compared = [table for table in measured if not set(known.clique).isdisjoint(table.clique)]
@@ -96,7 +96,10 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return {columns of a contradicted table in `known`: variance that answers `measured` add for `total` records}."""
+    """Return {frozen set of columns: variance of a share} of the tables in `known` that `measured` ones contradict.
+
+    It is what the contradiction adds to the public table's own variance, for `total` records.
+    """
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2
@@ -106,7 +109,7 @@ def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: flo
 
 
 def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: Sequence[str]) -> tuple[Known, ...]:
-    """Return a stratum's tables with the doubts that everybody's answers raise: a larger error, or left out.
+    """Return a tuple of a stratum's `Known` tables, with a larger error or left out by everybody's answers.
 
     A stratum may measure nothing of a column; its own shares are then taken to be as far off as everybody's.
 
@@ -124,19 +127,19 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
-    """Return those of `known` tables that none of `measured`, of `total` records, contradicts beyond chance."""
+    """Return a list of the `Known` tables that none of `measured`, of `total` records, contradicts beyond chance."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 
 def within_size(
     known: Sequence[Known], sizes: tuple[tuple[str, int], ...], most: int, inside: Sequence[Clique] = ()
 ) -> tuple[Known, ...]:
-    """Return the tables that a graphical model of at most `most` cells can contain; certain ones first, then in order.
+    """Return a tuple of the tables that a model of at most `most` cells can contain; certain ones first, in order.
 
     Args:
         known: The public tables.
-        sizes: The model's columns with their numbers of levels.
-        most: The largest number of cells of the model.
+        sizes: Pairs of each column of the model and its number of levels.
+        most: The largest number of cells of the graphical model.
         inside: Cliques already in the model.
     """
     kept: list[Known] = []
@@ -147,7 +150,9 @@ def within_size(
 
 
 def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return a noisy table for each column, measured and public ones averaged by precision, `told_columns` first.
+    """Return a tuple of `NoisyTable`s of the columns, measured and public ones averaged, `told_columns` first.
+
+    The average is by precision; without public tables the measured ones are returned as they are.
 
     Args:
         public: Public facts of the fit.
@@ -178,9 +183,9 @@ def _error(known: Known, clique: Clique) -> float:
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
-    """Return a `NoisyTable` for each column that a certain public table tells, so that nothing need be asked of it.
+    """Return a tuple of `NoisyTable`s of the columns that a certain public table tells, so that none need be asked.
 
-    Its values are the public shares times `total` records; its sigma is larger where tables `measured` so far disagree.
+    Their values are the public shares times `total` records; sigma is larger where tables `measured` so far disagree.
     """
     paid = [MeasuredTable.of(table) for table in measured]
     found = []

@@ -59,12 +59,18 @@ class Learner(ABC, Generic[M]):
         return records(self.tables, self.size) if self.settled is None else self.settled
 
     def taken_in(self, *, last: bool) -> list[MeasuredTable]:
-        """Return the tables that a fit takes, between rounds or the last: public ones not refuted, then measured."""
+        """Return a list of the `MeasuredTable`s that a fit takes: public ones not refuted, then measured ones.
+
+        `last` is True for the last fit, False between rounds; it decides how sure public tables may be.
+        """
         public = believed(self.published, self.tables, self.total, LAST_SURER if last else SURER)
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     def published_in(self, public: Public) -> tuple[Known, ...]:
-        """Return a stratum's public tables: less sure, or left out, where answers about everybody raise doubts."""
+        """Return a tuple of a stratum's `Known` tables: less sure, or left out, where answers doubt them.
+
+        These are answers about everybody.
+        """
         if not self.published or not public.known:
             return public.known
         if self._doubts is None or self._doubts[0] != len(self.tables):
@@ -82,10 +88,10 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return for each clique an array of its cells' probabilities under the last fit, axes in its order."""
+        """Return a sequence of arrays, one a clique: its cells' probabilities under the last fit, axes in its order."""
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """Return for each clique an array of its cells' expected counts, in records, under the last fit."""
+        """Return a list of arrays, one a clique: its cells' expected counts, in records, under the last fit."""
         return [np.asarray(table * self.total, np.float64) for table in self.marginals(cliques)]
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
@@ -102,7 +108,10 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
-        """Return the model in the columns of `schema` of rows whose columns in `levels` have one of these numbers."""
+        """Return the model of the last fit with allowed levels alone, in the columns of `schema`, with no others.
+
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        """
 
 
 class Poolable(Mechanism[M]):

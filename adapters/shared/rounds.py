@@ -59,9 +59,10 @@ def adapt(
     rounds: int,
     neighbours: Neighbours,
 ) -> Program[Fraction]:
-    """Program of rounds for `rho`, priced for these neighbours; returns the rho left, above 0 if candidates ran out.
+    """Program of rounds for `rho`, priced for these neighbours; returns the rho left as a `Fraction`.
 
-    `worth` gives weights by clique; cliques whose noise exceeds `people` are no candidates. Tables go to `learner`.
+    It is above 0 if candidates ran out. `worth` gives weights by clique; cliques whose noise exceeds `people` are no
+    candidates. Tables go to `learner`; `rounds` is the number that the first price is made for.
     """
     schema, left, price = learner.schema, rho, float(rho) / rounds
     cells = cells_of(schema, tuple(worth))

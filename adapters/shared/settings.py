@@ -90,10 +90,10 @@ def design_of(
     reference: Mapping[str, str],
     interactions: Sequence[Sequence[str]] = (),
 ) -> Coded:
-    """Return the design of the named features, or of all public columns but target and groups; errors name `who`.
+    """Return the `Coded` design of the named features, or of all public columns but target and groups.
 
-    A column of one level, and one that strata define, does not vary and is left out. UsageError for reference levels
-    and interactions of other columns.
+    Errors name `who`. A column of one level, and one that strata define, does not vary and is left out. UsageError for
+    reference levels and interactions of other columns.
     """
     schema = public.schema
     wanted = named or [name for name in schema.names if name not in groups]
@@ -114,10 +114,10 @@ def design_of(
 
 
 def sampled(settings: Any, public: Public, *, by_default: bool) -> tuple[str, float, Coded, float | None]:
-    """Return a fit's target, sampling rate, design, and records times a row's weight (None if no size is declared).
+    """Return (target's name, sampling rate, `Coded` design, records times a row's weight or None) of a fit.
 
-    Where neither rate nor batch is set in `settings`, samples are taken if `by_default`, else all records, by `public`
-    facts.
+    The last is None if no size is declared. Where neither rate nor batch is set in `settings`, samples are taken if
+    `by_default`, else all records, by `public` facts.
     """
     who, of = settings.name, "a categorical column of at least two levels"
     target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)

@@ -61,7 +61,7 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return float(super().score(X, y, sample_weight))
 
     def _target(self) -> Categorical:
-        """Return the column of the classes' numbers, as texts."""
+        """Return the declaration, a `Categorical`, of the target: its levels are the classes' numbers, as texts."""
         return Categorical(levels=tuple(map(str, range(len(self._declared())))))
 
     def _declared(self) -> Sequence[Any]:
@@ -82,9 +82,9 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
         return x, each(y)
 
     def _learned(self, features: int) -> None:
-        """Set attributes for so many features: `coefs_`, `intercepts_` of a network.
+        """Set the coefficients of the fitted model as attributes, for so many features.
 
-        A regression's `coef_`, `intercept_`.
+        Of a `Network` they are `coefs_` and `intercepts_`, of a `Regression` `coef_` and `intercept_`.
         """
         model = self.release_.model
         if isinstance(model, Network):

@@ -42,7 +42,7 @@ class TailoredSettings(GroupedEstimator):
     loss_bounds: Mapping[Any, float] | None = None
 
     def _group_regression(self, features: Sequence[str], model: Link) -> GroupRegression:
-        """Return the mechanism `group_regression` of kind `model` for feature columns of these names, as set."""
+        """Return a `GroupRegression` of kind `model` for feature columns of these names, with other settings as set."""
         bounds = self._by_label("loss_bounds", self.loss_bounds)
         return self._settings(GroupRegression, features, groups=[GROUP], model=model, loss_bounds=bounds)
 
@@ -105,17 +105,17 @@ class GroupRegressor(RegressorMixin, TailoredSettings):  # type: ignore[misc]  #
         return float(super().score(X, y, sample_weight))
 
     def _mechanism(self, features: Sequence[str]) -> GroupRegression:
-        """Return the mechanism `group_regression`, linear, for feature columns of these names."""
+        """Return a `GroupRegression`, linear, for feature columns of these names."""
         return self._group_regression(features, "linear")
 
     def _target(self) -> Numeric:
-        """Return the column of the target, between its bounds."""
+        """Return the `Numeric` of the target, between its bounds."""
         low, high = self.target_ends
         return Numeric(lower=low, upper=high, bins=1)
 
     @property
     def target_ends(self) -> tuple[float, float]:
-        """Public lower and upper bound of the target; ValueError where `target_bounds` is no pair of numbers."""
+        """Pair of the target's public lower and upper bound; ValueError where `target_bounds` is no pair of numbers."""
         ends = self.target_bounds
         if not is_list(ends) or len(ends) != 2 or not all(isinstance(end, (int, float, np.number)) for end in ends):
             raise ValueError("target_bounds must be a pair of numbers: (lower, upper).")
@@ -140,6 +140,6 @@ class GroupClassifier(Classified, TailoredSettings):
     """
 
     def _mechanism(self, features: Sequence[str]) -> GroupRegression:
-        """Return the mechanism `group_regression` for columns `features`: logistic for two classes, else softmax."""
+        """Return a `GroupRegression` for columns `features`: logistic for two classes, else softmax."""
         model: Link = "logistic" if len(self._declared()) == 2 else "softmax"
         return self._group_regression(features, model)

@@ -57,5 +57,5 @@ class FairSGDClassifier(Classified):
     tail: float = 0.5
 
     def _mechanism(self, features: Sequence[str]) -> FairSGD:
-        """Return the mechanism `fair_sgd` for feature columns of these names, with the estimator's settings."""
+        """Return a `FairSGD` for feature columns of these names, with the estimator's settings."""
         return self._settings(FairSGD, features, groups=[] if self.groups is None else [GROUP])

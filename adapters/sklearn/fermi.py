@@ -77,7 +77,7 @@ class FermiClassifier(Classified):
     image: Sequence[int] | None = None
 
     def _mechanism(self, features: Sequence[str]) -> DPFermi:
-        """Return the mechanism `fermi` for feature columns of these names, with the estimator's settings."""
+        """Return a `DPFermi` for feature columns of these names, with the estimator's settings."""
         return self._settings(
             DPFermi,
             features,
@@ -100,9 +100,9 @@ class FermiClassifier(Classified):
             self.gap_status_, self.multiplier_ = found.status, np.array(found.multipliers)
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
-        """Return the estimator's `shares` by the mechanism's labels, of a group, or of a group and one of `classes`.
+        """Return a dict of the estimator's `shares` by the mechanism's label of a group, or of group and class.
 
-        UsageError for undeclared keys.
+        `classes` are the declared ones. UsageError for undeclared keys.
         """
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}

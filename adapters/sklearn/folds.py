@@ -41,6 +41,9 @@ def cross_validate(
         scoring: On private rows `NoisyScore`, `PublicScore`, or a table of such; on public ones as for scikit-learn.
         settings: As for scikit-learn's `cross_validate`.
 
+    Returns:
+        scikit-learn's mapping from name, such as `test_score`, to array, one entry a fold.
+
     Raises:
         UsageError: Scores of private rows for nothing, or a step of a pipeline that learns from them for nothing.
         BudgetRefused: All fits and scores together cost more than the ledger has left. Nothing was read.

@@ -125,7 +125,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self.unit
 
     def account_settings(self) -> dict[str, Any]:
-        """Return a dict of keyword arguments of `open_table` that say whose account pays."""
+        """Return a dict of keyword arguments of `open_table`: ledger, ledger_epsilon, account, public."""
         return {name: getattr(self, name) for name in ("ledger", "ledger_epsilon", "account", "public")}
 
     @abstractmethod
@@ -134,10 +134,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     @abstractmethod
     def _target(self) -> Column:
-        """Return the schema's column of the target."""
+        """Return the declaration, a `Column`, of the target in the schema."""
 
     def table_of_nobody(self, x: Any) -> PrivateTable:
-        """Return a table as a fit to features like `x` opens, with one row that is nobody's, to price it."""
+        """Return a `PrivateTable` as a fit to features like `x` opens, with one row that is nobody's, to price it."""
         ends = [1 if not is_list(self.bounds) else max(map(np.size, self.bounds))]
         width = ends[0] if ends[0] > 1 else np.shape(self.apart(x)[0])[1]
         sensitive = None if self.groups is None else [None]
@@ -197,7 +197,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
-        """Return a mechanism of class `how` for columns `features`, by `own` settings and the estimator's."""
+        """Return a mechanism of class `how` for columns `features`, by the keywords `own`, else the estimator's."""
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
@@ -218,7 +218,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     @property
     def _model(self) -> Regression | Network:
-        """Return the model of the last fit's release."""
+        """Return the model of the last fit's release, a `Regression` or `Network`."""
         model = self.release_.model
         assert isinstance(model, Regression | Network)  # noqa: S101 - what the mechanisms of these estimators return
         return model
@@ -241,10 +241,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any, owners: Any = None) -> PrivateTable:
-        """Return the private table: features `x`, the group `sensitive`, the target as a `column`, units `owners`.
+        """Return the `PrivateTable`: features `x`, group `sensitive`, values `target` of TARGET, declared as `column`.
 
-        Where the group alone is protected, whether a row counts must not depend on it: what is no declared level counts
-        as the first.
+        `owners` are the rows' units, if any. Where the group alone is protected, whether a row counts must not depend
+        on it: what is no declared level counts as the first.
         """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
@@ -275,7 +275,7 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return found
 
     def _frame(self, x: Any) -> pd.DataFrame:
-        """Return a pandas frame of the features `x`, checked by scikit-learn, columns named x0, x1, ...."""
+        """Return a pandas DataFrame of the features `x`, checked by scikit-learn, columns named x0, x1, ...."""
         check_is_fitted(self)
         x = validate_data(self, self.apart(x)[0], reset=False)
         return pd.DataFrame(dict(zip(named(x), x.T, strict=True)))

@@ -37,5 +37,5 @@ class OutputPerturbationClassifier(Classified):
     clip: float | None = None
 
     def _mechanism(self, features: Sequence[str]) -> OutputPerturbation:
-        """Return the mechanism `output_perturbation` for feature columns of these names, with these settings."""
+        """Return an `OutputPerturbation` for feature columns of these names, with the estimator's settings."""
         return self._settings(OutputPerturbation, features, groups=[] if self.groups is None else [GROUP])

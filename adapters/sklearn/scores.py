@@ -51,7 +51,10 @@ class NoisyScore:
         number("NoisyScore: epsilon", self.epsilon, above=0)
 
     def __call__(self, estimator: Any, X: Any, y: Any, **_: Any) -> float:
-        """Return the noisy score, a float, of a fitted estimator or pipeline on private rows `X`, `y`, which spends."""
+        """Return the noisy score, a float, of a fitted estimator or pipeline on private rows `X`, `y`, which spends.
+
+        It is the accuracy of a classifier, else minus the mean squared error.
+        """
         model = last_step(estimator)
         right = is_classifier(model)
         values = self._marks(estimator, model, X, y)
@@ -73,7 +76,7 @@ class NoisyScore:
 
     @staticmethod
     def _marks(estimator: Any, model: Any, x: Any, y: Any) -> pd.Series[Any]:
-        """Return a pandas column, a mark for each row of `x`: "1" if the estimator's class is `y`'s, else "0".
+        """Return a pandas Series, a mark for each row of `x`: "1" if the estimator's class is `y`'s, else "0".
 
         Of a regression, `model`, the squared error, with `y` cut to its bounds. UsageError for another number of values
         in `y`.
@@ -90,7 +93,10 @@ class NoisyScore:
 
     @staticmethod
     def _table(model: GroupedEstimator, values: pd.Series[Any], x: Any) -> PrivateTable:
-        """Return the private table of one column, the marks `values` of rows `x`, on the account of the model's."""
+        """Return the `PrivateTable` of one column, the marks `values` of rows `x`, on the account of `model`.
+
+        Marks are 0 or 1 as text for an estimator that classifies, else squared errors.
+        """
         column: Column = Categorical(levels=("0", "1"))
         name = RIGHT
         if not is_classifier(model):

@@ -95,7 +95,7 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
 
 @contextmanager
 def priced() -> Iterator[None]:
-    """Let clones pass in the block: what they are fitted for has been priced."""
+    """Context manager that lets clones pass in the block: what they are fitted for has been priced."""
     mark = _PRICED.set(True)
     try:
         yield
@@ -135,7 +135,7 @@ def check_clone(model: GroupedEstimator) -> None:
 
 
 def _callers() -> Iterator[FrameType]:
-    """Yield the frames of the calling functions, the innermost first."""
+    """Yield the stack frames (`FrameType`) from this function's own outwards, the innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
         yield frame
@@ -167,7 +167,10 @@ def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
 
 
 def _with(model: GroupedEstimator, candidate: Mapping[str, Any], start: str) -> GroupedEstimator:
-    """Return a copy of the estimator `model` with a candidate's parameters: its own, whose names begin with `start`."""
+    """Return a copy of the `GroupedEstimator` `model` with a candidate's own parameters.
+
+    Their names begin with `start` in the mapping `candidate`; others are left out.
+    """
     known = model.get_params(deep=False)
     own = {key.removeprefix(start): value for key, value in candidate.items() if key.removeprefix(start) in known}
     return type(model)(**{**known, **own})

@@ -13,7 +13,7 @@ from stratsynth.errors import UsageError
 
 
 def last_step(estimator: Any) -> GroupedEstimator:
-    """Return the estimator itself, or the last step of a pipeline; UsageError if that is none of this package's."""
+    """Return the `GroupedEstimator`: the estimator itself, or the last step of a pipeline; else UsageError."""
     found = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if isinstance(found, Pipeline):
         return last_step(found)

@@ -94,7 +94,7 @@ class Arbiter(Learner[Any]):
 
     @property
     def model(self) -> Any:
-        """Model of the leader as of its last fit."""
+        """Model of the leader as of its last fit: a `TiltedRows` or the own learner's."""
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
@@ -143,19 +143,22 @@ class Arbiter(Learner[Any]):
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """Program on public facts: a stratum's learner from the leader; `prior` is its weight, in records."""
+        """Program on public facts that returns a stratum's learner, made by the leader's `stratum`.
+
+        `prior` is the leader's weight in it, in records.
+        """
         return (yield from self.leader.stratum(public, prior))
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """Return the leading model of rows whose columns in `levels` have one of these numbers.
+        """Return the leading model with allowed levels alone, in the columns of `schema`, which has no others.
 
-        It has the columns of `schema`.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
         """
         return self.leader.conditioned(schema, levels)
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
-    """Return an arbiter between the learner `own` and the prior's rows; `own` itself without a prior of all columns.
+    """Return an `Arbiter` between the learner `own` and the prior's rows; `own` itself without a prior of all columns.
 
     The prior is one of the public facts.
     """
@@ -168,7 +171,7 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
 def against(
     own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
 ) -> Program[Arbiter | None]:
-    """Program that judges a prior once, after all tables: returns an arbiter, or None if `own` goes on alone.
+    """Program that judges a prior once, after all tables: returns an `Arbiter`, or None if `own` goes on alone.
 
     The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
     distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
@@ -178,7 +181,8 @@ def against(
         own: The mechanism's learner, which has all tables and is not fitted yet.
         public: Public facts of the fit.
         first: Number of tables known when the others were requested.
-        foretell: Probabilities of the other tables by the mechanism's own model, fitted to the first ones alone.
+        foretell: Function from cliques to their tables of probabilities by the mechanism's own model, fitted to the
+            first ones alone.
     """
     arbiter = arbitrated(own, public)
     if not isinstance(arbiter, Arbiter):
@@ -206,7 +210,9 @@ def against(
 def tilted_to(
     tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """Program that returns a learner of the prior's rows, fitted to tables and joined by own rows; or None.
+    """Program that returns a `TiltedLearner` of the prior's rows, fitted to tables and joined by own rows; or None.
+
+    It is None without columns, or without a prior of all columns.
 
     Args:
         tables: The paid answers.

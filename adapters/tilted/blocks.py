@@ -39,7 +39,7 @@ def cells(sizes: Sizes, columns: Iterable[str]) -> int:
 
 
 def places(codes: Codes, sizes: Sizes, columns: Clique) -> NDArray[np.intp]:
-    """Return each row's cell number, row-major, in the table of `columns`.
+    """Return an array, each row's cell number, row-major, in the table of `columns`.
 
     Mappings by column name give the rows' level numbers, `codes`, and the numbers of levels, `sizes`.
     """
@@ -111,7 +111,10 @@ def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> TableBlocks:
 
 
 def _made(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> TableBlocks:
-    """Return the plan of `laid_out`, cached: joint tables of at most `most` cells that cover `cliques` of `columns`."""
+    """Return the `TableBlocks` of `laid_out`, cached: joint tables of at most `most` cells that cover `cliques`.
+
+    `columns` are (column, number of levels) pairs.
+    """
     from scipy.sparse import csr_matrix
 
     sizes = dict(columns)

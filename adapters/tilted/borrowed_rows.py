@@ -40,7 +40,7 @@ def reweighted(
     lent: NDArray[np.bool_],
     people: float,
 ) -> Tilt | None:
-    """Return the problem whose solution is the borrowed rows' weights, which add up to 1; None if either kind has none.
+    """Return the `Tilt` whose solution is the borrowed rows' weights, which add up to 1; None if either kind has none.
 
     Args:
         schema: The stratum's schema.

@@ -77,12 +77,12 @@ class Tilted:
 
 
 def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
-    """Return a list of solutions of the problems, one by one: each has the rows' new weights and its dual unknowns."""
+    """Return a list of the problems' solutions, each a `Tilted`: the rows' new weights and its dual unknowns."""
     return [_tilt(problem) for problem in problems]
 
 
 def _tilt(problem: Tilt) -> Tilted:
-    """Return the solution of one problem: its rows' new weights, and the dual unknowns."""
+    """Return the `Tilted` of one problem: its rows' new weights, and the dual unknowns."""
     from scipy.optimize import minimize
     from scipy.sparse import csr_matrix
 
@@ -159,7 +159,7 @@ def _numbers(problem: Tilt) -> float:
 
 
 def _hasty(problem: Tilt) -> Tilt:
-    """Return a copy of the problem without tables, which the prior's weights solve: enough for rehearsals."""
+    """Return a copy of the `Tilt` without tables, which the prior's weights solve: enough for rehearsals."""
     return replace(problem, aims=(), start=np.zeros(0))
 
 

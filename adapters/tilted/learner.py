@@ -145,7 +145,10 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @classmethod
     def of(cls, public: Public, **given: Any) -> TiltedLearner:
-        """Return a learner of the prior that is among the public facts, with no table measured; `given` are fields."""
+        """Return a `TiltedLearner` of the prior that is among the public facts, with no table measured.
+
+        `given` are further fields of it, by name.
+        """
         rows = public.prior
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
@@ -161,12 +164,12 @@ class TiltedLearner(Learner[TiltedRows]):
 
     @property
     def model(self) -> TiltedRows:
-        """Prior's and added rows with the weights of the last fit, and the figures about the prior."""
+        """The `TiltedRows`: prior's and added rows with the weights of the last fit, figures about the prior."""
         return replace(self._weighed, total=self.total, off=self._off(), made=self.borrowed)
 
     @property
     def _weighed(self) -> TiltedRows:
-        """Rows with the weights of the last fit, without figures about the prior."""
+        """The `TiltedRows` with the weights of the last fit, without figures about the prior."""
         return TiltedRows(self.schema, self._fitted, self.weights)
 
     def _off(self) -> dict[str, float]:
@@ -219,7 +222,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self.begin()
 
     def _public(self) -> list[Aim]:
-        """Return the public tables as tables to fit, with their own noise: trust in the prior does not enter."""
+        """Return a list of `Aim`s, the public tables with their own noise: trust in the prior does not enter."""
         tables = believed(self.published, self.tables, self.total)
         return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 
@@ -230,11 +233,11 @@ class TiltedLearner(Learner[TiltedRows]):
         return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
-        """Program on public facts that returns a stratum's learner: its prior rows and some of everybody's, tilted.
+        """Program on public facts that returns a stratum's `TiltedLearner`: prior rows and some of everybody's.
 
         The weight of everybody's rows is the fraction of everybody's tables about which the prior was wrong, or the
         weight of added rows if larger, within limits. If it was wrong about most, its trust in a stratum's tables is at
-        most the median of its trusts.
+        most the median of its trusts. `prior` is not used.
         """
         rows = public.prior
         assert rows is not None and rows.parent is not None  # noqa: S101, PT018 - Public.within made them
@@ -261,9 +264,10 @@ class TiltedLearner(Learner[TiltedRows]):
         return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the model of the last fit's rows whose columns in `levels` have one of these numbers.
+        """Return the `TiltedRows` of the last fit with allowed levels alone, in the columns of `schema`.
 
-        It has the columns of `schema`.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. The schema has no other
+        levels.
         """
         return self.model.conditioned(schema, levels)
 

@@ -73,7 +73,7 @@ class TiltedRows(TableModel):
         return weights
 
     def heaviest(self, part: float) -> TiltedRows:
-        """Return the model without its lightest rows, whose weights add up to at most `part`; renormalised."""
+        """Return the `TiltedRows` without the lightest rows, whose weights add up to at most `part`; renormalised."""
         ordered = np.sort(self.weights)
         first = int(np.searchsorted(np.cumsum(ordered), part))
         kept = self.weights >= (ordered[first] if first < ordered.size else 0.0)
@@ -94,9 +94,10 @@ class TiltedRows(TableModel):
         return {column: code[rows] for column, code in self.codes.items()}
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
-        """Return the model of rows whose columns in `levels` have one of these numbers, in columns of `schema`.
+        """Return the `TiltedRows` with allowed levels alone, in the columns of `schema`, which has no others.
 
-        If none has them, all rows stay, with these levels in turn.
+        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. If no row has them, all stay,
+        with these levels in turn.
         """
         places = {}
         weights = self.weights
@@ -127,13 +128,16 @@ class TiltedRows(TableModel):
         return () if self.off is None else (prior_section(self.off, self.made),)
 
     def state(self) -> State:
-        """Return the model for a file: arrays (weights, level numbers by column) and facts (total, off, made)."""
+        """Return the model for a file, a `State`: arrays (weights, level numbers) and facts (total, off, made).
+
+        The arrays' names are "weights" and "column " before a column's name.
+        """
         facts = {"total": self.total, "off": None if self.off is None else dict(self.off), "made": self.made}
         return State(facts, {"weights": self.weights, **{f"column {n}": self.codes[n] for n in self.schema.names}})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> TiltedRows:
-        """Return the model, in a schema, of a stored state: rows, weights and figures as arrays by name.
+        """Return the `TiltedRows`, in a schema, of a stored `State`: rows and weights are arrays, figures facts.
 
         ReleaseError for any that are out of range.
         """

@@ -53,7 +53,10 @@ def rounded(
 
 
 def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: Generator) -> NDArray[np.intp]:
-    """Return n row numbers, each by its weight, by systematic rounding in this order with one offset by `rng`."""
+    """Return an array of `n` row numbers, each by its weight, by systematic rounding with one offset by `rng`.
+
+    Rows are taken in the `order`, an array of row numbers.
+    """
     due = np.cumsum(weights[order])
     marks = np.floor(due / due[-1] * n + rng.random())
     marks = np.minimum(marks, n)
@@ -104,7 +107,10 @@ class _Pairs:
         return float(np.abs(self._off(self._number(rows))).sum())
 
     def exchanged(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return `rows`, row numbers, after greedy exchanges: a new one replaces that whose removal gains most."""
+        """Return an array of row numbers: `rows` after greedy exchanges, which replace one row by another each.
+
+        A new one replaces that whose removal gains most; a number may occur several times.
+        """
         cells, number = self._cells, self._number(rows)
         off = self._off(number)
         for _ in range(min(SWAPS, LOOKS // max(1, cells.size))):

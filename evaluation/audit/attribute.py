@@ -57,7 +57,7 @@ BESIDE = "the loss of the same sample, unclipped"
 
 
 def people(group: int) -> StoredRows:
-    """Return rows in memory of `WIDTH` people, one row each, all with level number `group` in the column GROUP."""
+    """Return StoredRows in memory of `WIDTH` people, one row each, all with level number `group` in column GROUP."""
     codes: dict[str, NDArray[Any]] = {"GROUP": np.full(WIDTH, group, np.uint8)}
     codes["WHO"] = np.arange(WIDTH, dtype=np.uint16)
     return StoredRows([CodedRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)])

@@ -47,10 +47,10 @@ SMALL = Schema(
 
 
 def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
-    """Log-probability of each candidate of a choice, an array: exp(epsilon score / (2 D)), `exact` reads by `schema`.
+    """Array of the log-probabilities of the candidates of a Choose, each proportional to exp(epsilon score / (2 D)).
 
-    The scores are the driver's exact integers under the schema, of sensitivity D for this notion of neighbour; epsilon
-    is the question's.
+    The scores are the driver's exact integers, from an Exact, one table's answers before noise, under the schema, of
+    sensitivity D for this notion of neighbour; epsilon is the question's.
     """
     scores, reach = question.judge.units(question.scores, exact, Setting(schema, neighbours), {})
     # subtracting the best score keeps exp in range
@@ -131,7 +131,7 @@ def enumerated(pairs: int = 200) -> Audit:
 
 
 def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredRows]:
-    """Draw by `rng` a pair of tables in memory: 1 to 5 records, and these with one more, or with one exchanged.
+    """Draw by `rng` a pair of StoredRows: 1 to 5 records, and these with one more, or with one exchanged.
 
     The notion of neighbour decides which of the two.
     """
@@ -150,7 +150,10 @@ def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredR
 
 
 def _distances(rng: Generator) -> Choose:
-    """Draw by `rng` a choice among 2 to 7 distances of random cliques, references, weights and norms; random rho."""
+    """Return a Choose, drawn by `rng`: among 2 to 7 distances of random cliques, references, weights and norms.
+
+    Its rho is random too.
+    """
     cliques: list[Clique] = [("A",), ("B",), ("A", "B")]
     scores = []
     for _ in range(int(rng.integers(2, 8))):
@@ -162,7 +165,10 @@ def _distances(rng: Generator) -> Choose:
 
 
 def _peaks(rng: Generator) -> Choose:
-    """Draw by `rng` a choice among 2 to 4 maxima of a few affine functions of a clipped sum of X, at a random rho."""
+    """Return a Choose, drawn by `rng`: among 2 to 4 maxima of a few affine functions of a clipped sum of X.
+
+    Its rho is random.
+    """
     scores = []
     for _ in range(int(rng.integers(2, 5))):
         query = Columns(("X",), (0.0,), (1.0,), float(rng.choice([0.5, 1.0])))

@@ -31,11 +31,11 @@ CONTINUOUS = 1.0
 
 
 def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
-    """Points that the charges claim under a budget, to be refuted; a threshold of 0 is still to be tuned, if no mu.
+    """Tuple of Points that Charges claim under a Budget, to be refuted.
 
-    Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: sqrt(2 rho) of everything, and the mu of the
-    Gaussian part by the score that leaves choices out. Pure: epsilon at delta 0. Sampled: the epsilon of the privacy
-    loss distribution at several deltas. Unsupported for another currency.
+    A threshold of 0 is still to be tuned, if no mu. Gaussian noise alone: one mu = sqrt(2 rho). With choices among it:
+    sqrt(2 rho) of everything, and the mu of the Gaussian part by the score that leaves choices out. Pure: epsilon at
+    delta 0. Sampled: the epsilon of the privacy loss distribution at several deltas. Unsupported for another currency.
     """
     currency = charges[0].currency
     spent = float(Spending(budget.neighbours, charges).spent())
@@ -56,7 +56,10 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
 
 
 def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[Point, ...]:
-    """Points of `steps` on samples, by noise, rate in `details`: epsilon for `budget`'s neighbours, one a delta."""
+    """Tuple of Points, one for each score and delta: epsilon of `steps` on samples for the `budget`'s neighbours.
+
+    `details` is a mapping with "noise" and "rate". Deltas with an epsilon below `LEAST` are left out.
+    """
     from stratsynth.accounting.sampled import epsilon_sampled
 
     epsilons = {

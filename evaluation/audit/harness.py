@@ -57,7 +57,7 @@ class Point:
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: AuditErrors, alpha: float) -> Any:
-        """Lower bound on mu, sqrt(2 rho) or epsilon by a test's errors `found`, at confidence 1 - alpha.
+        """Lower bound on mu, sqrt(2 rho) or epsilon by a test's AuditErrors `found`, at confidence 1 - alpha.
 
         The bound is an array if the numbers of errors are.
         """
@@ -96,7 +96,10 @@ class Fault:
 
 
 def normal(mu: float) -> Rates:
-    """Error rates (F, N), both Phi(-mu / 2), of the test half way between N(0, 1) and N(mu, 1), for the one point."""
+    """Tuple of one pair (F, N), error rates, for the one point: both Phi(-mu / 2).
+
+    They are of the test half way between N(0, 1) and N(mu, 1).
+    """
     rate = float(special.ndtr(-mu / 2))
     return ((rate, rate),)
 
@@ -191,7 +194,10 @@ class Experiment:
         return max(chances)
 
     def _errors(self, breakage: Breakage | None, points: Sequence[Point], runs: int) -> tuple[list[AuditErrors], float]:
-        """Return (errors of each point's test by `runs` runs a table, seconds); a `breakage` is in the driver."""
+        """Return (list of AuditErrors, one a point's test by `runs` runs a table; seconds).
+
+        A `breakage` is in the driver; None for the honest one.
+        """
         start = time.perf_counter()
         one, two = (np.atleast_2d(scores) for scores in self.draw(breakage, runs))
         found = [errors(one[p.score], two[p.score], p.threshold) for p in points]
@@ -204,9 +210,9 @@ def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: 
 
 
 def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
-    """Number of the one of `points` whose lower bound is the largest share of its claim.
+    """Index of the one of `points` whose lower bound is the largest share of its claim.
 
-    `found` has each point's errors.
+    `found` has the AuditErrors of each point.
     """
     return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
@@ -214,7 +220,7 @@ def nearest(points: Sequence[Point], found: Sequence[AuditErrors]) -> int:
 def alarm(
     points: Sequence[Point], found: Sequence[AuditErrors], law: tuple[float, float] | None = None, alpha: float = SURE
 ) -> Any:
-    """True if a lower bound, at alpha, is above its point's claim; `found` has each point's errors.
+    """True if a lower bound, at alpha, is above its point's claim; `found` has the AuditErrors of each point.
 
     Also if an error rate of the first point is surely below its own of `law`, a pair (F, N) that must be reached, None
     for none. With arrays of errors it is an array.

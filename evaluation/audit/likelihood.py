@@ -35,9 +35,9 @@ Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
 def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Score | None:
     """Function of a noisy answer to `asked` and shares of noise: log of P(answer | `there`) / P(answer | `here`).
 
-    `here` and `there` are exact reads of a table and of its neighbour; None if both are equal. Sums over Poisson
-    samples need a first table without rows: then the sum is noise, or with probability `rate` noise around the one
-    record's vector. Unsupported for other questions.
+    `here` and `there` are the Exact reads of a table and of its neighbour; the function returns an array, one a share.
+    None if both are equal. Sums over Poisson samples need a first table without rows: then the sum is noise, or with
+    probability `rate` noise around the one record's vector. Unsupported for other questions.
     """
     question = asked.question
     if isinstance(question, Choose):

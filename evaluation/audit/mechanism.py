@@ -70,6 +70,9 @@ def audit_mechanism(
         neighbours: Number of neighbouring tables tried.
         tables: Number of tables that the contract is checked on; 0 leaves it out.
         controls: True to audit drivers with less noise too.
+
+    Returns:
+        A Report with one Audit, the findings of the contract, and the parts left out.
     """
     given = as_mechanism(mechanism) if isinstance(mechanism, str | type) else mechanism
     made: Build = (lambda _: given) if isinstance(given, Mechanism) else given

@@ -41,9 +41,10 @@ ROUNDS = 3.6
 
 
 def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
-    """(World, recorded run, table): a first fit, in this budget, of the mechanism that `build` makes for a world.
+    """(World, recorded Run, frame of its rows): a first fit, in this budget, of the mechanism that `build` makes.
 
-    The world is `world`, or the first where anything is asked; Unsupported if there is none.
+    `build` is a function from a World to a Mechanism. The world is `world`, or the first where anything is asked;
+    Unsupported if there is none.
     """
     why, rng = "it asked nothing", np.random.default_rng()
     for candidate in [world] if world is not None else list(worlds()):
@@ -83,9 +84,10 @@ class NeighbouringTables:
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> NeighbouringTables:
-        """Pair of frame `base`, on which `first` was recorded in a world and budget, and the neighbour told apart best.
+        """NeighbouringTables: frame `base`, on which the Run `first` was recorded, and the neighbour told apart best.
 
-        There are `number` candidates; Unsupported if no exact answer differs on any of them.
+        Of `number` candidates, drawn in a world for the budget's notion; Unsupported if no exact answer differs on any
+        of them.
         """
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]

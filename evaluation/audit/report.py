@@ -47,7 +47,7 @@ class Control:
         return "MISSED" if self.must else "no power"
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON: claim, bound, runs, power, state and seconds."""
+        """Mapping of plain values, for JSON: "name", "claim", "lower", "runs", "power", "state" and "seconds"."""
         return {
             "name": self.name,
             "claim": self.claim,
@@ -102,7 +102,10 @@ class Audit:
         return not self.alarm and all(control.state != "MISSED" for control in self.controls)
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON: claim, bounds, power, verdict and a list of the controls."""
+        """Mapping of plain values, for JSON: "what", "unit", "claim", bounds "lower" and "lower_sure", "share", "runs".
+
+        Further keys are "power", "seconds", "verdict", "note" and "controls", a list of mappings, one a control.
+        """
         return {
             "what": self.what,
             "unit": self.unit,
@@ -136,7 +139,11 @@ class Report:
         return not self.findings and all(audit.passed for audit in self.audits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping of names to plain values, for JSON: `passed`, the audits, findings of the replay, parts left out."""
+        """Mapping of plain values, for JSON, with keys "passed", "audits", "replay", "skipped" and "reading".
+
+        "passed" is a truth value; "audits" has a mapping an audit, "replay" findings of the replay, "skipped" the parts
+        left out, and "reading" the text that says how to read it.
+        """
         audits = [audit.to_dict() for audit in self.audits]
         return {
             "passed": self.passed,

@@ -116,7 +116,10 @@ def _schema(side: int, k: int, *further: str) -> Schema:
 
 
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
-    """Rows in memory of a schema, all of level `group`: one in each of the first `number` cells of `side` x `side`."""
+    """StoredRows of a schema: one in each of the first `number` cells of the square of A and Bs, `side` by `side`.
+
+    All have level number `group` in the column GROUP, if the schema has it.
+    """
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}

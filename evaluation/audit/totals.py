@@ -36,12 +36,15 @@ CLIPPED = "clip x 2, noise as for x 1"
 
 
 def columns(norm: str = "l2") -> Columns:
-    """Query: the clipped sum of all `WIDTH` columns, centred at 0, with clip `CLIP` in the norm "l1" or "l2"."""
+    """Columns, the query of the clipped sum of all `WIDTH` columns, centred at 0, with clip `CLIP`.
+
+    The norm is "l1" or "l2".
+    """
     return Columns(NAMES, (0.0,) * WIDTH, (1.0,) * WIDTH, CLIP, "l1" if norm == "l1" else "l2")
 
 
 def targets(value: float) -> StoredRows:
-    """Rows in memory: one record for each column, with `value` in it and 0 in all others; no rows if the value is 0."""
+    """StoredRows: one record for each column, with `value` in it and 0 in all others; no rows if the value is 0."""
     number = WIDTH if value else 0
     grid = np.zeros((WIDTH, number))
     np.fill_diagonal(grid, value)

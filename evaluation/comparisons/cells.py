@@ -54,19 +54,19 @@ class CellRunner:
 
     @cached_property
     def _real(self) -> EncodedRows:
-        """Real rows of the recipe, encoded, with weights; read once."""
+        """EncodedRows of the recipe, the real ones, with weights; read once."""
         recipe = self._grid.recipe
         return EncodedRows.read(recipe.data.rows, recipe.schema(), weigh=True)
 
     @cached_property
     def _numbers(self) -> RawNumbers:
-        """Real numbers of the recipe's rows, with weights; read once."""
+        """RawNumbers of the recipe's rows, which are the real ones, with weights; read once."""
         recipe = self._grid.recipe
         return raw_numbers(recipe.data.rows, recipe.schema(), self._grid.by, weigh=True)
 
     @cached_property
     def _holdout(self) -> EncodedRows | None:
-        """Hold-out's rows, encoded with weights, read once; None if the grid has none."""
+        """EncodedRows of the hold-out, with weights, read once; None if the grid has none."""
         path = self._grid.scoring.holdout
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
@@ -127,7 +127,10 @@ class CellRunner:
 
 @contextlib.contextmanager
 def _called(setting: str) -> Iterator[None]:
-    """Name the setting in errors of its fit: a MechanismError is raised again as `compare: SETTING: its text`."""
+    """Context that names the setting in errors of its fit.
+
+    A MechanismError is raised again as `compare: SETTING: its text`.
+    """
     try:
         yield
     except MechanismError as error:
@@ -147,10 +150,11 @@ def scores(
     seed: int,
     numbers: tuple[RawNumbers, RawNumbers] | None = None,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric, frame) for every metric of `scoring`, of `made` rows against `real` ones, in everybody and groups.
+    """Yield (metric, frame) for every metric of a Scoring, of `made` rows against `real` ones, in everybody and groups.
 
-    With a `holdout` these include models trained on `made` by `seed`, as `accuracy:forest`. `numbers` are those of both
-    files; without them, as of a baseline, errors of numbers are those of the encoded ones.
+    With a `holdout` these include models trained on `made` by `seed`, as `accuracy:forest`. `numbers` is the pair of
+    RawNumbers of the real and the synthetic file; without them, as of a baseline, errors of numbers are those of the
+    encoded ones.
     """
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None

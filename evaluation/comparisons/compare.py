@@ -189,7 +189,10 @@ class GridCost:
     """Epsilon of all cells composed, without the ledger's other fits."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Mapping for JSON: "grid_epsilon", of the whole grid (null if infinite), and figures on the coming fits."""
+        """Mapping for JSON: "grid_epsilon", of the whole grid (null if infinite), and the figures of `Outlook.to_dict`.
+
+        These are on the coming fits, under their own names, such as "fits" and "asked_epsilon".
+        """
         return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
 
 
@@ -248,7 +251,7 @@ def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[None]:
-    """Make the comparison's folder if missing, remove partial files, and lock it while open.
+    """Context that makes the comparison's folder if missing, removes partial files, and locks it while open.
 
     UsageError if it is locked, StratsynthError if it cannot be written.
     """

@@ -46,9 +46,9 @@ def titles(k: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar with the time left if `shown` (None: on a terminal, in a notebook).
+    """Context with a bar that has the time left, if `shown` (None: on a terminal, in a notebook).
 
-    Yield the bar's tick, or None without a bar.
+    It gives the bar's tick, a function of the numbers done and in all, or None without a bar.
     """
     if not wanted(shown):
         yield None
@@ -58,7 +58,7 @@ def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] |
 
 
 def comparison_summary(frame: pd.DataFrame, folder: Path) -> Page:
-    """Return a terminal's page on a grid's `frame` of scores: settings by epsilon, differences, `folder`'s files."""
+    """Return a terminal's Page on a grid's `frame` of scores: settings by epsilon, differences, `folder`'s files."""
     facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     times = "once" if facts["repetitions"] == 1 else f"{facts['repetitions']} times"
     lead = [f"{facts['cells']:,} fits: every setting {times}, each with noise of its own."]

@@ -25,7 +25,8 @@ WITH_PRIOR = " with prior"
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
     """Mapping from label to one mapping of a mechanism's name and settings, from the list in a recipe.
 
-    RecipeError for an entry without a name, a mechanism that is not installed, a label that is bad or there twice.
+    An entry of the list is a name, or a mapping with "name". RecipeError for an entry without a name, a mechanism that
+    is not installed, a label that is bad or there twice.
     """
     found: dict[str, Competitor] = {}
     for one in mechanisms:
@@ -44,7 +45,10 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
 
 
 def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], frozenset[str]]:
-    """Return (mechanisms `named` by label, without the key `from_prior`; the set of labels of those that had it)."""
+    """Return (copy of the mapping `named` without the key `from_prior`, frozenset of labels of those that had it).
+
+    `named` has Mechanisms, or their settings in a recipe, by label.
+    """
     started = frozenset(label for label, one in named.items() if isinstance(one, Mapping) and FROM_PRIOR in one)
     plain: dict[str, Competitor] = {
         label: {key: value for key, value in one.items() if key != FROM_PRIOR} if isinstance(one, Mapping) else one
@@ -54,9 +58,10 @@ def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], 
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
-    """Mapping from label to mechanism: those `named` in a recipe, and the caller's `own`, which must be objects.
+    """Mapping from label to competitor: those `named` in a recipe, mostly mappings of settings, and the caller's `own`.
 
-    UsageError for what is no mechanism; an error too for labels that are bad or taken.
+    `own` is a mapping from label to Mechanism object. UsageError for what is no mechanism; an error too for labels that
+    are bad or taken.
     """
     found = dict(named)
     for label, mechanism in own.items():
@@ -86,7 +91,10 @@ def mechanism_label(section: Mapping[str, Any]) -> str:
 
 
 def predicts(competitor: Competitor) -> bool:
-    """True if a mechanism of the grid, `competitor`, releases predictions, not rows: it is audited on the hold-out."""
+    """True if a `competitor` of the grid releases predictions, not rows: it is audited on the hold-out.
+
+    It is a Mechanism, or its settings in a recipe, a mapping with "name".
+    """
     if isinstance(competitor, Mechanism):
         return competitor.returns == Returns.PREDICTIONS
     settings = dict(competitor)
@@ -99,8 +107,8 @@ def stratifications(
 ) -> Sequence[tuple[str, ...]]:
     """Sequence of tuples of columns that a `competitor` is stratified by in a grid: those `wanted`.
 
-    One that makes strata has its own alone (an object) or `by`, the recipe's; a predictor only (): its groups are a
-    setting.
+    It is a Mechanism, or its settings in a recipe, a mapping. One that makes strata has its own alone (an object) or
+    `by`, the recipe's; a predictor only (): its groups are a setting.
     """
     if predicts(competitor):
         return ((),)
@@ -110,10 +118,11 @@ def stratifications(
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """Mechanism to fit for a `competitor`: stratified by the columns `by`, in `groups`, if there are weights.
+    """Mechanism to fit for a `competitor`: stratified by the columns `by`, in Groups, if there are Weights.
 
-    An object that makes strata itself keeps its own. RecipeError for one of a recipe that makes strata, without
-    weights; UsageError for mechanisms that release neither rows nor predictions.
+    A competitor is a Mechanism, or its settings in a recipe, a mapping; an object that makes strata itself keeps its
+    own. RecipeError for one of a recipe that makes strata, without weights; UsageError for mechanisms that release
+    neither rows nor predictions.
     """
     if isinstance(competitor, Mechanism):
         how, name = competitor, competitor.name
@@ -137,7 +146,7 @@ def check_predictors(competitors: Mapping[str, Competitor], target: str | None) 
     """Raise RecipeError for predictors without a hold-out or of another column, and a grid of predictors alone.
 
     Args:
-        competitors: Mechanisms by label.
+        competitors: Mapping from label to a Mechanism, or to its settings in a recipe, a mapping.
         target: Column that is audited; None if nothing is predicted.
     """
     direct = {label: one for label, one in competitors.items() if predicts(one)}
@@ -158,7 +167,7 @@ def check_predictors(competitors: Mapping[str, Competitor], target: str | None) 
 
 
 def described(competitor: Competitor) -> dict[str, Any]:
-    """Return one flat mapping of a competitor's name and settings: plain values of an object, a copy of a mapping."""
+    """Return one flat mapping of a competitor's name and settings: plain values of a Mechanism, a copy of a mapping."""
     if isinstance(competitor, Mechanism):
         said = describe(competitor)
         return {"name": said["name"], **said["settings"]}
@@ -166,7 +175,10 @@ def described(competitor: Competitor) -> dict[str, Any]:
 
 
 def inner_name(competitor: Competitor) -> str | None:
-    """Name of the mechanism that a competitor of a recipe pools ("aim" by default); None for any other competitor."""
+    """Name of the mechanism that a pooled competitor pools, "aim" by default; None for any competitor but "pooled".
+
+    The competitor is a Mechanism, or its settings in a recipe, a mapping with "name".
+    """
     if isinstance(competitor, Mechanism):
         base = getattr(competitor, "base", None) if competitor.name == "pooled" else None
         return base.name if isinstance(base, Mechanism) else None

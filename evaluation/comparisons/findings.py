@@ -34,7 +34,10 @@ MOST = 60
 
 
 def findings(frame: pd.DataFrame, tests: pd.DataFrame) -> list[Section]:
-    """Return the page's sections on further results, from the tidy frame and the paired tests; none without figures."""
+    """Return a list of the page's Sections on further results, without those that have no figures.
+
+    They are from the tidy `frame` and `tests`, the frame of paired tests.
+    """
     sections = [
         ("use", "What the releases are good for", _used(frame), _USE),
         ("fair", "How equal the predictions are", _between(frame), _FAIR),
@@ -140,7 +143,7 @@ def _mean(part: pd.DataFrame, *, ends: bool = False) -> float | Cell:
 
 
 def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
-    """Yield a Figure of paired tests for each metric that is shown, without those of single groups."""
+    """Yield a Figure for each metric shown, from a frame of paired tests, `tests`, without those of single groups."""
     overall = tests[tests["scope"] != "group"]
     for metric in dict.fromkeys(overall["metric"]):
         if (words := _words(str(metric))) is not None:
@@ -157,7 +160,10 @@ def _words(metric: str) -> str | None:
 
 
 def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
-    """Return a figure, with title and note, of one metric's paired tests `part`: a line a pair and epsilon, by p."""
+    """Return a Figure, with title and note, of one metric's paired tests, the frame `part`: a line a pair and epsilon.
+
+    The smallest p is first.
+    """
     rows = [_test(row) for row in part.sort_values("p_value", kind="stable").head(MOST).to_dict("records")]
     hidden = len(part) - len(rows)
     more = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""

@@ -102,7 +102,7 @@ class Grid:
 
     @classmethod
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
-        """Read the grid from a recipe's section [compare] and the caller's own mechanisms by label; no data are read.
+        """Read the Grid from a Recipe's section [compare] and the caller's `own` mechanisms by label; no data are read.
 
         Unsupported for data without a path; RecipeError for unknown keys and keys that contradict each other.
         """
@@ -150,13 +150,13 @@ class Grid:
         return self.scoring.by
 
     def settings(self) -> Iterator[GridFit]:
-        """Yield one cell for each setting (mechanism and stratification): first repetition, first epsilon."""
+        """Yield one GridFit for each setting (mechanism and stratification): first repetition, first epsilon."""
         for label, mechanism in self.mechanisms.items():
             for by in stratifications(mechanism, self.by, self.stratifications):
                 yield GridFit(label, by, self.epsilons[0], 1, predicts(mechanism))
 
     def cells(self) -> Iterator[GridFit]:
-        """Yield all cells, repetitions outermost, so that an interrupted comparison has some of every setting."""
+        """Yield all GridFits, repetitions outermost, so that an interrupted comparison has some of every setting."""
         for seed in range(1, self.seeds + 1):
             for epsilon in self.epsilons:
                 for cell in self.settings():
@@ -183,7 +183,7 @@ class Grid:
         return self.recipe.prior if cell.mechanism in self.started else None
 
     def options(self, cell: GridFit) -> FitOptions:
-        """Options of the cell's fit: its repetition number as the seed of post-processing, its prior, its groups."""
+        """FitOptions of the cell's fit: its repetition number as the seed of post-processing, its prior, its groups."""
         return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
 
     def groups(self, cell: GridFit) -> str:

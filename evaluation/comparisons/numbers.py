@@ -74,9 +74,9 @@ def raw_numbers(data: object, schema: Schema, by: Sequence[str], *, weigh: bool 
 def number_scores(
     real: RawNumbers, made: RawNumbers, schema: Schema, scoring: Scoring, *, sizes: bool = False
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric:column, frame) for each of the schema's columns and statistics: errors of `made` against `real`.
+    """Yield (`metric:column`, frame) for each of the schema's columns and statistics: errors of `made` against `real`.
 
-    The settings `scoring` have the groups' columns and thresholds; with `sizes` errors have no sign.
+    Both are RawNumbers. The Scoring has the groups' columns and thresholds; with `sizes` errors have no sign.
     """
     levels = thresholds_by_column(schema, dict(scoring.thresholds))
     wanted = {name: levels[name] for name in number_columns(schema, scoring.by)}
@@ -101,7 +101,7 @@ def encoded_number_scores(real: EncodedRows, made: EncodedRows, scoring: Scoring
 
 
 def numbers_sections(frame: pd.DataFrame, by: Sequence[str] = (), schema: Schema | None = None) -> list[Section]:
-    """Return a list of one section on numbers, from a comparison's tidy frame, with the groups of columns `by`.
+    """Return a list of one Section on numbers, from a comparison's tidy frame, with the groups of columns `by`.
 
     It is empty if the frame has no errors of numbers; groups' levels are labelled by the schema, if any.
     """
@@ -184,9 +184,10 @@ def _cell(part: pd.DataFrame) -> Cell:
 
 
 def _by_epsilon(part: pd.DataFrame, title: str, *, detail: bool) -> Figure:
-    """Return a Figure, a titled table, from everybody's rows `part` of one metric: a row a column and setting.
+    """Return a Figure, a table with a `title`, from the frame `part` of everybody's scores by one metric.
 
-    Epsilons are its columns; with `detail` it is on the page alone.
+    It has a row for each column of numbers and setting. Epsilons are its columns; with `detail` it is on the page
+    alone.
     """
     own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
     epsilons = sorted(set(own["epsilon"]))

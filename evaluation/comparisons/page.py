@@ -46,10 +46,10 @@ def comparison_page(
     findings: Sequence[Section] = (),
     numbers: pd.DataFrame | None = None,
 ) -> Page:
-    """Return the page of a comparison: a card for each mechanism, curves over epsilon, a heat map, the worst tables.
+    """Return the Page of a comparison: a card for each mechanism, curves over epsilon, a heat map, the worst tables.
 
     Args:
-        frame: A row for each figure, with the columns
+        frame: Frame with a row for each figure, and the columns
 
                 mechanism, stratification, epsilon, seed
                                     which release it is about. Rows whose mechanism or stratification is
@@ -66,10 +66,10 @@ def comparison_page(
         metric: The metric to draw; by default workload error if it is there, or else the commonest.
         epsilon: The epsilon of the disparity card and the heat map; by default the one closest to 1.
         title: The heading.
-        schema: For the meaning of the groups' levels.
-        facts: Further facts for the section "How it was made".
+        schema: Schema, for the meaning of the groups' levels.
+        facts: Mapping from name to text, further facts for the section "How it was made".
         banner: The notice of an INTERNAL page; None for research on public data.
-        findings: Further sections, before the last.
+        findings: Further Sections, before the last.
         numbers: The tidy frame of a grid, for sentences and a section on means and medians; None for neither.
     """
     runs = Runs(frame, metric, epsilon, schema)
@@ -103,12 +103,12 @@ def grid_page(
     chapters: Sequence[Section] = (),
     groups: str = DECLARED,
 ) -> Page:
-    """Return the page of a grid's results, from the tidy `frame` of its scores and the frame `tests` of paired tests.
+    """Return the Page of a grid's results, from the tidy `frame` of its scores and the frame `tests` of paired tests.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
-    releases of its base, which `bases` names by label, if these were compared too. `stamp` is the notice on it;
-    `chapters`, sections, come before all other findings. `groups` says what the rows of groups follow, in releases with
-    strata.
+    releases of its base, if these were compared too; `bases` maps its label to the base's. `stamp` is the text of the
+    notice on it; `chapters`, Sections, come before all other findings. `groups`, a key of `WORDS`, says what the rows
+    of groups follow, in releases with strata.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
     drawn = frame[base | ~frame["mechanism"].str.startswith("(") & frame["stratification"].ne(DIRECT)].drop(
@@ -204,7 +204,10 @@ def _lines(runs: Runs) -> Iterator[Figure]:
 def _panel(
     runs: Runs, methods: Sequence[tuple[str, str]], series: Mapping[str, int], key: tuple[str, ...], x: Axis
 ) -> Markup:
-    """Return the drawing of error in `runs` against epsilon (axis `x`) of group `key`: a line a method, in `series`."""
+    """Return the drawing, as Markup, of error in `runs` against epsilon (axis `x`) of group `key`: a line a method.
+
+    `methods` are pairs (mechanism, stratification), and `series` maps a stratification to the number of its colour.
+    """
     scores = {method: [runs.score(method, e, key) for e in runs.epsilons] for method in methods}
     base = runs.base(key)
     tops = [v for line in scores.values() for s in line for v in (s.value, s.high)]

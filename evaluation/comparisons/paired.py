@@ -112,10 +112,12 @@ def paired(
     Args:
         frame: Result of `compare`.
         by: Columns of its groups.
-        pairs: Pairs to test, first and second; by default every two settings. Fewer pairs are fewer tests to allow for.
+        pairs: Pairs to test, first and second setting, each a pair (mechanism, stratification); by default every two
+            settings. Fewer pairs are fewer tests to allow for.
 
     Returns:
-        A row for each metric, epsilon, scope and group, and pair of settings; marginals one by one are left out.
+        A frame with a row for each metric, epsilon, scope and group, and pair of settings; marginals one by one are
+        left out.
     """
     import pandas as pd
 
@@ -158,7 +160,8 @@ def _differences(
 ) -> pd.DataFrame:
     """Frame of `heads` (a row a metric, epsilon, scope and group) with the mean of one minus two, interval and p-value.
 
-    `one` and `two` are arrays (rows of `heads`, repetitions) of the scores of the first and the second setting.
+    `one` and `two` are arrays (rows of `heads`, repetitions) of the scores of the settings `first` and `second`, each a
+    pair (mechanism, stratification).
     """
     import pandas as pd
 

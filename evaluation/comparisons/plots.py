@@ -29,7 +29,7 @@ def plot_tradeoff(
     """Plot a metric against epsilon, a line for each setting: means over repetitions with 95 % intervals.
 
     Args:
-        frame: Result of `compare`, or its comparison.parquet.
+        frame: Result of `compare`, or the frame read from its comparison.parquet.
         path: A new .pdf, .svg or .png file; None to have the figure alone.
         metric: Metric in the frame: "workload_error", "parity_means", "auc:boosting" and so on.
         group: A group by its levels, as in the frame's column `group`; by default everybody.

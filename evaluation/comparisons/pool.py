@@ -24,10 +24,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def compute(grid: Grid, files: Mapping[GridFit | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
-    """Fit and score the grid's cells whose path in `files` is missing, in `workers` processes; None is the baselines.
+    """Fit and score the grid's cells whose path in `files` is missing, in `workers` processes.
 
-    `tick` is called with the numbers of cells done and of all. The hold-out is read first, so that an unreadable one is
-    refused before the first fit.
+    `files` maps each GridFit to a path, and None to that of the baselines. `tick` is called with the numbers of cells
+    done and of all. The hold-out is read first, so that an unreadable one is refused before the first fit.
     """
     from threadpoolctl import threadpool_limits
 
@@ -79,7 +79,10 @@ def _share_out(grid: Grid, files: Mapping[GridFit, Path], workers: int, tick: Ca
 
 @contextlib.contextmanager
 def _single() -> Iterator[None]:
-    """Set thread limits of numerical libraries to 1 in the environment, for worker processes; restore them after."""
+    """Context in which thread limits of numerical libraries are 1 in the environment, for worker processes.
+
+    They are restored after.
+    """
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -94,7 +97,7 @@ def _single() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Hold Ctrl-C back; processes that are started meanwhile hold it back until they let it through."""
+    """Context that holds Ctrl-C back; processes that are started in it hold it back until they let it through."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -155,9 +155,9 @@ def _chosen(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]]) -> list[set[tuple[str, str]]]:
-    """Sets of ordered pairs of kinds that differ beyond chance, in both orders: one set for each epsilon and group.
+    """List of sets of ordered pairs of kinds that differ beyond chance, in both orders: a set an epsilon and group.
 
-    `kinds` and `values`, arrays (kinds, repetitions) of scores, have one entry for each epsilon and group.
+    `kinds` has a list of kinds, `values` an array (kinds, repetitions) of scores, for each epsilon and group.
     """
     tests = [
         (at, pair, p_values(scores[pair[0]] - scores[pair[1]]), np.isfinite(scores[list(pair)]).all(axis=0).sum())
@@ -201,7 +201,9 @@ def words(found: pd.DataFrame) -> list[str]:
 def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]]:
     """List of dicts, one a road and epsilon of the tidy frame: everybody's score, worst group's, gaps between groups.
 
-    `pooled` are labels of mechanisms that pool strata; the list is empty if nothing is predicted.
+    The keys are "epsilon", "kind", "road", "everybody", "worst group", "equalized_odds_difference" and
+    "demographic_parity_difference". `pooled` are labels of mechanisms that pool strata; the list is empty if nothing is
+    predicted.
     """
     own = _own(frame, pooled)
     if own.empty:

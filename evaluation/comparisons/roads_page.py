@@ -36,7 +36,7 @@ ABOUT = (
 def roads_section(
     frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
 ) -> list[Section]:
-    """Return a list of the page's section on `found`, the frame by `roads`; an empty list if that is empty.
+    """Return a list of the page's Section on `found`, the frame by `roads`; an empty list if that is empty.
 
     A road is a way to a prediction; `frame` is the result of `compare`, `by` its schema's columns of groups, `pooled`
     the labels of mechanisms that pool strata.
@@ -89,7 +89,10 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
 
 
 def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
-    """Return the drawing, on axes `x` and `y`, of rows `part` of the group called `name`: score by epsilon and kind."""
+    """Return the drawing, Markup on axes `x` and `y`, of the frame `part` of one group: score by epsilon and kind.
+
+    `name` is the group's.
+    """
     panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
     said = []
     for i, kind in enumerate(KINDS):

@@ -87,9 +87,10 @@ class Runs:
         self.groups = sorted((key for key in sizes if key), key=lambda key: (-sizes[key], key))
 
     def score(self, method: tuple[str, str], epsilon: float, key: tuple[str, ...]) -> ScoreWithInterval:
-        """Mean error over seeds, with its range (of one seed, interval), of a `method`: (mechanism, stratification).
+        """ScoreWithInterval: mean error over seeds, with its range (of one seed, its interval); NaN if unknown.
 
-        It is for this epsilon and the group whose levels are `key`, () for everybody; NaN if unknown.
+        It is that of `method`, a pair (mechanism, stratification), for this epsilon and the group whose levels are
+        `key`, () for everybody.
         """
         row = self.found.get((*method, epsilon), {}).get(key)
         return ScoreWithInterval(math.nan) if row is None else ScoreWithInterval(row["value"], row["low"], row["high"])
@@ -101,9 +102,9 @@ class Runs:
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
 
     def group_errors(self, mechanism: str, epsilon: float) -> tuple[list[GroupErrors], GroupErrors]:
-        """(List of the groups' errors, everybody's) of a mechanism at an epsilon.
+        """(List of GroupErrors, one a group; everybody's GroupErrors) of a mechanism at an epsilon.
 
-        Each has one for every stratification.
+        In each the errors are by stratification.
         """
         methods = [method for method in self.methods if method[0] == mechanism]
 
@@ -149,7 +150,10 @@ def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], d
 
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a dict of several seeds' rows: mean `value`, its range, largest `n`, and the worst `status`."""
+    """Return a dict of several seeds' rows: mean "value", range "low" and "high", largest "n", and the worst "status".
+
+    Of one row with a value, the range is its interval.
+    """
     values = [v for row in rows if math.isfinite(v := _number(row["value"]))]
     status = [str(row["status"]) for row in rows]
     worth = next((s for s in WORST_FIRST if s in status), OK)

@@ -65,7 +65,7 @@ class Scoring:
     """Coarser groups whose parity error of the means is scored too: the grid's other stratifications."""
 
     def goal(self, schema: Schema) -> Task | None:
-        """Prediction task under a schema, from target and positive levels or bound; None if nothing is predicted."""
+        """Task of predicting under a schema, from target and positive levels or bound; None if nothing is predicted."""
         if self.target is None:
             return None
         return task(schema, self.target, positive=self.positive, above=self.above)
@@ -74,13 +74,13 @@ class Scoring:
 def read_scoring(
     recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...], stratified: Sequence[Sequence[str]]
 ) -> Scoring:
-    """Read the settings of scores from a recipe's section [compare], and check them against its schema.
+    """Scoring, the settings of scores, from a recipe's section [compare], checked against the recipe's schema.
 
     Args:
-        recipe: The recipe.
-        said: Its section [compare].
-        by: The recipe's strata.
-        stratified: Sets of columns that the grid stratifies by.
+        recipe: The Recipe.
+        said: Its section [compare], a mapping.
+        by: Columns of the recipe's strata.
+        stratified: Sequences of columns that the grid stratifies by.
 
     Raises:
         RecipeError: Keys that contradict each other.
@@ -144,7 +144,7 @@ def _thresholds(schema: Schema, said: Mapping[str, Any]) -> tuple[tuple[str, tup
 
 
 def _models(said: Sequence[str]) -> tuple[str, ...]:
-    """Return the tuple of models in a recipe's list, `said`; RecipeError for unknown ones, none, or one twice."""
+    """Return the tuple of names of models in a recipe's list `said`; RecipeError for unknown ones, none, or doubles."""
     for model in said:
         if model not in EVERY:
             raise RecipeError(f"[compare] models: there is no {model!r}{nearest(model, EVERY)}; {KINDS['models'][1]}.")

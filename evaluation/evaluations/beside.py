@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def compared_scores(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """Return (mapping from score's name to a list of frames, one a table of `compared` and baseline; chance's scores).
+    """Return (mapping from score's name to a list of frames, one a table of `compared` and baseline; Chance).
 
-    `compared` are encoded rows by name, the release among them, scored against `real` by the groups of `pair`. `k` is
+    `compared` maps names to EncodedRows, the release among them, scored against `real` by the groups of `pair`. `k` is
     the width of marginals, `cliques` their largest number, None for all; the subsample's scores are means over draws.
     """
 
@@ -56,7 +56,7 @@ def _with_chance(
 ) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
     """Yield (table's name, its frames by score): the release and others, the subsample, then further baselines.
 
-    `every` has the frames of all but the subsample, `alone` the means of that one.
+    `every` maps the names of all but the subsample to mappings from score to frame; `alone` is the Chance of that one.
     """
     yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
     yield SUBSAMPLE, alone.frames

@@ -20,7 +20,7 @@ COLUMNS, LEVELS = 40, 12
 
 
 def single_columns(evaluation: Evaluation) -> Section:
-    """Return the page's section with drawings of an evaluation's columns, farthest off first: shares of levels."""
+    """Return the page's Section with drawings of an evaluation's columns, farthest off first: shares of levels."""
     frame = evaluation.columns
     off = frame["value"].abs().groupby(frame["column"], sort=False).sum().sort_values(ascending=False, kind="stable")
     kept = list(off.index[:COLUMNS])

@@ -22,7 +22,7 @@ TEXT = (
 
 
 def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Schema) -> Section | None:
-    """Return the section on intervals, from `frame` by `interval_coverage`: a row a group, smallest share first.
+    """Return the Section on intervals, from `frame` by `interval_coverage`: a row a group, smallest share first.
 
     Groups, by the columns `by`, are named by the schema's labels; None if `frame` is None: no intervals were checked.
     """

@@ -147,7 +147,10 @@ class Evaluation:
                 yield field.name, value
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> Page:
-        """Return the page for readers; `name` is the release's name there, `certificate` its certificate or None."""
+        """Return the Page for readers, on which the release is called `name`.
+
+        `certificate` is the release's, a mapping, or None.
+        """
         from stratsynth.evaluation.evaluations.page import evaluation_page
 
         return evaluation_page(self, name=name, certificate=certificate)
@@ -196,7 +199,7 @@ def evaluate(
         by: Columns whose crossing makes the groups; None for everybody alone.
         k: Number of columns of a marginal.
         cliques: The largest number of marginals, a fixed choice; None for all.
-        beside: Other releases of the same people by name, scored as the baselines are.
+        beside: Mapping from name to another release of the same people, scored as the baselines are.
         holdout: Real rows that the release was not fitted to.
         target: The column or task that models predict, with `holdout`, as in `downstream`.
         positive: The levels of a categorical target that count as 1.
@@ -208,13 +211,13 @@ def evaluate(
         few: Groups with fewer rows in either table are `small`.
         seed: Seed for models and their intervals. Baselines are the same for every seed.
         apart: True to compute correlations, propensity and components, which take most of the time.
-        recipe: The recipe of the release, to split its error by cause, which takes a fit without noise.
+        recipe: Path of the recipe of the release, to split its error by cause, which takes a fit without noise.
         release: With `recipe`, the release's folder, which holds its model.
         intervals: The release's folder, to check the intervals of its counts, if it has noisy tables.
         progress: True to show how many of the parts are done; by default on a terminal and in a notebook.
 
     Returns:
-        The scores as frames, and facts about the tables and settings.
+        An Evaluation, with the scores as frames, and facts about the tables and settings.
 
     Raises:
         UsageError: A table or column does not exist, a target has no hold-out, or a name in `beside` is taken. All

@@ -50,10 +50,10 @@ class MarginalScores:
         cliques: int,
         engine: str = "auto",
     ) -> MarginalScores:
-        """Return errors of k-way marginals of the table `synthetic` against `real`, by groups of `by`, out of memory.
+        """Return MarginalScores, errors of k-way marginals of the table `synthetic` against `real`, out of memory.
 
-        Tables are paths or sources of rows of the schema. At most `cliques` marginals are scored; `engine` names what
-        holds the real table.
+        Tables are paths or sources of rows of the schema; groups cross the columns `by`. At most `cliques` marginals
+        are scored; `engine` names what holds the real table.
         """
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
         frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)

@@ -117,9 +117,9 @@ def _head(evaluation: Evaluation) -> list[Column]:
 
 
 def _main(rows: Mapping[str, Mapping[str, Any]]) -> list[Value]:
-    """List of cells for one column of numbers: count, mean, median, deciles and P99, real and synthetic.
+    """List of cells for one column of numbers: count; real and synthetic mean and its error; likewise of the median.
 
-    `rows` maps statistics' names to rows of `number_errors`.
+    Last are the errors of deciles and P99. `rows` maps statistics' names to rows of `number_errors`, mappings.
     """
     mean, median = rows[MEAN], rows[MEDIAN]
     return [

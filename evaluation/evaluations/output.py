@@ -73,9 +73,10 @@ def write(
 
 
 def document(evaluation: Scores) -> dict[str, Any]:
-    """Return a dict for JSON of an evaluation: facts, and frames as lists by column.
+    """Return a dict for JSON of an evaluation: "INTERNAL", True; "facts"; "frames", a mapping by name.
 
-    Null for NaN, infinity and None.
+    A frame is a mapping of its "columns", a list of names, its "rows", a list of lists, and its "attrs". Null for NaN,
+    infinity and None.
     """
     frames = {
         name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}

@@ -56,12 +56,12 @@ ONE_RUN = "Each release is a single run: another run has other noise, and other 
 def evaluation_page(
     evaluation: Evaluation, *, name: str = "this release", certificate: Mapping[str, Any] | None = None
 ) -> Page:
-    """Return the page of an evaluation, a section for each kind of score.
+    """Return the Page of an evaluation, a Section for each kind of score.
 
     Args:
-        evaluation: The scores; releases `beside` are columns of the disparity card.
+        evaluation: The Evaluation; releases `beside` are columns of the disparity card.
         name: The release's name in the report.
-        certificate: That of the release, if there is one.
+        certificate: That of the release, a mapping, if there is one.
     """
     groups, everybody = everybody_and_groups(evaluation, name)
     sections = [
@@ -93,7 +93,10 @@ def evaluation_page(
 
 
 def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return (list of groups' errors, everybody's) of an evaluation: those of its release, `name`, and others."""
+    """Return (list of GroupErrors, one a group; everybody's GroupErrors) of an evaluation.
+
+    They hold errors of its release, which is shown under the label `name`, and of the tables beside it.
+    """
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
     return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 
@@ -105,7 +108,10 @@ def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
 
 
 def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors, name: str) -> list[str]:
-    """Return an evaluation's first paragraphs, texts: errors of groups and everybody, of the release called `name`."""
+    """Return a list of texts, an evaluation's first paragraphs, on the release called `name`.
+
+    They tell the errors of the `groups`, a list of GroupErrors, and of `everybody`.
+    """
     facts, whole = evaluation.facts, everybody.error(name).value
     lead = [
         *headline(evaluation),
@@ -148,7 +154,10 @@ def _headlined(evaluation: Evaluation) -> set[str]:
 
 
 def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors) -> Section:
-    """Return an evaluation's Section with the disparity card: the worst groups' errors and everybody's, by chance."""
+    """Return an evaluation's Section with the disparity card: errors of the worst `groups` and of `everybody`.
+
+    `groups` is a list of GroupErrors, `everybody` one more; what chance alone would leave is beside each.
+    """
     kept = worst_first(groups)[:GROUPS]
     figures = [
         card(
@@ -179,7 +188,7 @@ def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
 
 
 def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
-    """Return a mapping from heading to a function from a group's errors to its figure, for an evaluation's card."""
+    """Return a mapping from heading to a function from a group's GroupErrors to a number, for an evaluation's card."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
     names = {

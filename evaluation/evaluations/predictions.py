@@ -52,7 +52,7 @@ class PredictionScores:
     """Frame of `prediction_rates` for each `table`."""
 
     def __repr__(self) -> str:
-        """Number of rates, and columns of the groups."""
+        """Return a text with the number of rates, and the columns of the groups."""
         return f"PredictionScores(INTERNAL; {len(self.rates)} rates; groups by {', '.join(self.by) or 'nothing'})"
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -90,13 +90,16 @@ def evaluate_predictions(
         predictions: One prediction for each row, in their order: an array, the file or frame that `stratsynth predict`
             writes (its column `prediction`), or the folder of a release that predicts.
         schema: The schema of the rows, or its path.
-        target: The column that was predicted.
+        target: The column that was predicted, or a `Task`.
         by: Columns whose crossing makes the groups; None for everybody alone.
         positive: The levels that count as 1; of two levels the last counts when none is named.
         above: The number above which a numeric target counts as 1.
-        beside: Other predictions of the same rows by name.
+        beside: Mapping from name to other predictions of the same rows.
         few: A rate over fewer rows is `small`.
         seed: Seed for the intervals, and for releases that predict by chance.
+
+    Returns:
+        PredictionScores, with the frame `rates`.
 
     Raises:
         UsageError: A row of `real` has no known target or group, or `predictions` has not one of the target's values
@@ -159,7 +162,7 @@ def _is_folder(given: Any) -> bool:
 
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
-    """Return the rows of `real` (frame, table or path) encoded in the schema's `columns`, with weights.
+    """Return EncodedRows of `real` (frame, table or path) in the schema's `columns`, with weights.
 
     UsageError for rows that lack a value, as predictions are matched by position.
     """

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def predictions_page(scores: PredictionScores, *, name: str, certificate: Mapping[str, Any] | None) -> Page:
-    """Return the scores of predictions as a page of sections.
+    """Return the scores of predictions as a Page of Sections.
 
     Args:
-        scores: The rates; predictions `beside` are columns.
+        scores: PredictionScores; predictions `beside` are columns.
         name: What the predictions are called.
-        certificate: That of the release that made them, if there is one.
+        certificate: That of the release that made them, a mapping; None for none.
     """
     facts, rates = scores.facts, scores.rates
     tables = _named(scores, name)

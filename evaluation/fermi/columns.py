@@ -72,14 +72,14 @@ def fitted(
     settings: Mapping[str, Any],
     seed: int = 0,
 ) -> list[Predictor]:
-    """Fit one predictor for each of the `columns`, side by side on public rows; return them in the columns' order.
+    """List of Predictors, one fitted for each of the `columns`, in their order, side by side on public rows.
 
     Args:
-        train: Public rows.
+        train: Public rows, a frame.
         schema: Schema of these rows.
-        columns: Fits to make. Those without a penalty are run together, and so are all others.
+        columns: CurveFits to make. Those without a penalty are run together, and so are all others.
         delta: Delta of every column's budget.
-        settings: Settings of `fermi`; `penalty` comes from the columns.
+        settings: Mapping of settings of `fermi`; `penalty` comes from the columns.
         seed: Seed of samples and noise.
 
     Raises:
@@ -126,7 +126,7 @@ class NoisyColumns(AnswerSource):
     """Source of answers for many fits at once: exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:
-        """Keep the public `rows`, the source of randomness `rng`, and `noise`, a noise multiplier per column."""
+        """Keep the public `rows` in memory, the Generator `rng`, and the array `noise`, a noise multiplier a column."""
         self._rows, self._noise, self._rng = rows, noise, rng
 
     def __call__(self, asked: Sequence[Asked]) -> list[tuple[NoisySum, ...]]:

@@ -48,8 +48,8 @@ def tradeoff(
     """Fit every penalty at every epsilon several times; return a frame of error and violations on other rows.
 
     Args:
-        train: Rows to fit; nothing is charged, so they must be public.
-        test: Rows to measure on.
+        train: Rows to fit, a frame; nothing is charged, so they must be public.
+        test: Rows to measure on, a frame.
         schema: Schema of both.
         public: True if a person declares all these rows public; refused otherwise.
         target: Column to predict.
@@ -59,7 +59,7 @@ def tradeoff(
         delta: Delta of each fit.
         seeds: Number of fits of each penalty and epsilon.
         criterion: `parity` or `odds`.
-        settings: Further settings of `fermi`.
+        settings: Mapping of further settings of `fermi`; None for none.
         baseline: True to fit noisy gradient descent with post-processing too; for two classes.
         seed: Seed of all draws, by which results are reproducible.
 
@@ -111,9 +111,9 @@ class CurveRows:
 
     @classmethod
     def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> CurveRows:
-        """Encode a frame of a schema, to measure predictions of the column `target` in groups of columns `groups`.
+        """Return CurveRows from a frame of a schema, to measure predictions of the column `target` in groups.
 
-        Rows whose value is no level are left out.
+        These cross the columns `groups`. Rows whose value is no level are left out.
         """
         codes: list[Any] = [
             rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
@@ -148,8 +148,8 @@ def _post_processed(
 ) -> list[dict[str, Any]]:
     """List of dicts, one a fit to `train` and tolerance: noisy descent, corrected by noisy counts that cost `PART`.
 
-    `train` is a frame of the schema. `seeds` fits at each of `epsilons` and `delta`, with the mechanism's `settings`,
-    are measured on the rows `seen`; `seed` is for all draws.
+    `train` is a frame of the schema. `seeds` fits at each of `epsilons` and `delta`, with the mapping `settings` of the
+    mechanism, are measured on `seen`, CurveRows; `seed` is for all draws.
     """
     rng, lines = np.random.default_rng(seed + 1), []
     columns = [CurveFit(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
@@ -169,11 +169,13 @@ def _post_processed(
 
 
 def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
-    """Frame of error and violation, means over seeds with a band of 80 %, for each method, epsilon and penalty.
+    """Frame with a row for each method, epsilon and penalty: means over seeds of `error` and `violation`.
+
+    It also has the ends of their bands of 80 %, with the endings `_low` and `_high`.
 
     Args:
-        frame: Result of `tradeoff`, for one criterion.
-        violation: Name of the measure; by default the criterion's own.
+        frame: Result of `tradeoff`, a frame, for one criterion.
+        violation: Name of the measure, a column; by default the criterion's own.
     """
     name = violation or str(frame["criterion"].iloc[0])
     by = frame.groupby(["method", "epsilon", "penalty"], sort=False)[["error", name]]
@@ -183,7 +185,10 @@ def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
 
 
 def pareto(table: pd.DataFrame) -> pd.Series[bool]:
-    """Mask of lines in `table`, a `summary`, that none of their method and epsilon beats in error and violation."""
+    """Boolean series over the lines of `table`, a `summary`: True if no line of the same method and epsilon beats it.
+
+    To beat is to be no worse in `error` and `violation`, and better in one of them.
+    """
 
     def beaten(row: Any) -> bool:
         others = table[(table["method"] == row["method"]) & (table["epsilon"] == row["epsilon"])]

@@ -55,7 +55,8 @@ def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp
 def _largest(parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]) -> float:
     """Largest difference between groups' rates of predicting c in `said` among some rows, over `parts`.
 
-    `parts` are pairs (class c, mask of these rows), `group` each row's number; NaN with fewer than two groups.
+    `parts` are pairs (class c, mask of these rows), `group` has the number of each row's group; NaN with fewer than two
+    groups.
     """
     found = []
     for c, here in parts:

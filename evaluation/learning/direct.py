@@ -26,8 +26,8 @@ def audited(model: Predictor, held: EncodedRows, goal: Task, by: Sequence[str], 
 
     Args:
         model: Predictor; one that predicts by chance is given the seed.
-        held: Hold-out rows; if they have weights, rows are drawn in proportion to them.
-        goal: Target, and the population it is predicted for.
+        held: Hold-out, EncodedRows; if they have weights, rows are drawn in proportion to them.
+        goal: Task: the target, and the population it is predicted for.
         by: Columns whose crossing makes the groups.
         seed: Seed for the drawing of rows, predictions and intervals.
     """

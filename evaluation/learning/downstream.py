@@ -109,8 +109,9 @@ def downstream(
 def _scored(
     grouped: GroupedRows, truth: Any, predicted: Any, sure: Any, resamples: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Frame of the scores of `predicted`, `sure`, against `truth` by `grouped` rows, of `resamples` draws by `rng`.
+    """Frame of the scores of predictions against `truth` by `grouped`, GroupedRows, with `resamples` draws by `rng`.
 
+    `predicted` are the predicted values, one a row, and `sure` numbers that are larger the likelier "true" is, or None.
     Of no rows if there is not one prediction a row.
     """
     if len(predicted) == len(truth):

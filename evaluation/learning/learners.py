@@ -29,11 +29,12 @@ ODDS, ROUNDS = 0.02, 20
 def fitted(
     name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
 ) -> _Fitted:
-    """Return a model, `name`, trained by `seed` to predict `truth`, classes or numbers, from `features` of `train`.
+    """Return a _Fitted model of kind `name`, trained by `seed` to predict `truth`, classes or numbers.
 
-    "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's histogram
-    gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest: the comparison
-    is of tables, not of models. With only one class in `truth` it is the constant.
+    It predicts from the columns `features` of `train`. "linear" is logistic regression or ridge regression, "forest" a
+    random forest, "boosting" scikit-learn's histogram gradient boosting. Settings are scikit-learn's, but for leaves of
+    at least five rows in the forest: the comparison is of tables, not of models. With only one class in `truth` it is
+    the constant.
 
     "fairlearn" is logistic regression under equalized odds between `groups`, the group number of each row, by
     fairlearn's ExponentiatedGradient; it predicts by chance, seeded, and has no score. It is for classes alone.
@@ -54,9 +55,10 @@ def fitted(
 
 
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
-    """Return a fitted logistic regression of classes `truth` under equalized odds of `groups`, each row's number.
+    """Return a _Fitted logistic regression under equalized odds.
 
-    It is trained on the columns `features` of `train`; groups below `FEW` rows are one; `seed` is for its chance.
+    It is trained on the columns `features` of `train` to tell `truth`, an array of truth values, with odds equal
+    between `groups`, an array of group numbers, one a row; groups below `FEW` rows are one; `seed` is for its chance.
     """
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 
@@ -86,7 +88,7 @@ class _ByChance:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Train on one thread, without warnings of unfinished convergence, which changes no figure shown.
+    """Context that trains on one thread, without warnings of unfinished convergence, which changes no figure shown.
 
     On a machine with eight busy processes one thread took 6 s, and several, waiting for each other, 48 s.
     """

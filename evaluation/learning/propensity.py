@@ -34,7 +34,7 @@ def propensity(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Ability of a model to tell synthetic rows from real ones: pMSE, the mean of (p - c)^2.
+    """Ability of a model to tell synthetic rows from real ones: pMSE, the mean of (p - c)^2, in a frame.
 
     p is a row's predicted probability of being synthetic, by a model trained on other rows (five folds), and c the
     share of synthetic rows among all. It is 0 if rows cannot be told apart, and c (1 - c) if they always can. `null` is
@@ -46,14 +46,14 @@ def propensity(
         synthetic: The release.
         schema: The schema of both, or its path.
         by: Columns whose crossing makes the groups.
-        models: "linear", a logistic regression on each level by itself; "tree", a decision tree, as NIST draws it,
-            which sees combinations.
+        models: List with one or both of "linear", a logistic regression on each level by itself, and "tree", a
+            decision tree, as NIST draws it, which sees combinations.
         most: The largest number of rows of each table, drawn at random.
         few: Groups with fewer rows in either table are `small`.
         seed: Seed for rows, folds and trees.
 
     Returns:
-        For each model, a row for each declared group and one for everybody.
+        For each model, a row for each declared group and one for everybody: pMSE in `value`, with `null` and `auc`.
 
     Raises:
         UsageError: There is no such model, a table cannot be read, or `by` names no column of the schema.
@@ -116,9 +116,10 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 
 
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
-    """Arrays by a pair's group, then everybody: mean of `values`, one a row of real, then synthetic; standard error.
+    """Two arrays by a Pair's group, then everybody: mean of `values`, and its standard error.
 
-    NaN if a group has no row in one of the tables.
+    `values` has one a real row, then one a synthetic row; all rows of a group count alike. The mean is NaN if a group
+    has no row in one of the tables.
     """
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
@@ -169,7 +170,7 @@ def principal_components(
     most: int = 2_000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Rows of both tables on the principal axes of the real rows: data for a picture.
+    """Frame of rows of both tables on the principal axes of the real rows: data for a picture.
 
     Columns as numbers (`EncodedRows.values`), each minus its real mean and divided by its real standard deviation;
     values that are missing or do not apply are at the mean. `attrs["explained"]` has the share of the real variance on

@@ -44,10 +44,11 @@ def area(truth: Array, score: Array) -> tuple[float, float]:
 def areas(
     by: Sequence[str], groups: Sequence[Stratum], members: Array, few: int, truth: Array, score: Array
 ) -> pd.DataFrame:
-    """Frame of the area under the ROC curve of `score` for `truth` in each group, in columns of `GroupedRows.scores`.
+    """Frame of the area under the ROC curve of `score` for `truth`: a row a group, everybody, and the largest gap.
 
-    `members` has each row's number among `groups`, which cross the columns `by`; `base` is the number of rows of the
-    rarer class; groups below `few` rows are small.
+    The columns are those of `GroupedRows.scores`; the gap has the scope "between", and is there with `by` alone.
+    `members` has the number of each row's group among `groups`, which cross the columns `by`; `base` is the number of
+    rows of the rarer class; groups below `few` rows of it are small.
     """
     import pandas as pd
 

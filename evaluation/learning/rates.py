@@ -313,7 +313,7 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
     """Array (resamples, groups, columns) of sums of `each` (rows, columns) over bootstrap draws of rows, by `rng`.
 
-    Rows are drawn within their groups; `members` has each row's number, of `count` groups.
+    Rows are drawn within their groups; `members` has the number of each row's group, of `count` groups.
     """
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)

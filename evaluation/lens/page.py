@@ -36,7 +36,7 @@ MEASURES = {
 
 
 def lens_page(scores: LensScores) -> Page:
-    """Return the `scores` of a lens as a page of one section, with a picture of each group's loss by cause."""
+    """Return LensScores as a Page of one section, with a picture of each group's loss by cause."""
     facts = scores.facts
     note = "Parts add up to the whole; a negative part offsets others. Lines are 95 % intervals over fits."
     figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
@@ -70,10 +70,10 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
-    """Return a list of Figures of a lens's `frame` by group: a picture of `parts` for each width of marginals.
+    """Return a list of Figures of a lens's `frame` by group: one picture of its columns `parts` a width of marginals.
 
     With many parts each has a table of numbers too. `by` are the groups' columns, named by the schema's labels; `note`
-    stands above.
+    is the text above.
     """
     pieces = [("In each group", frame)]
     if "columns" in frame:
@@ -109,9 +109,10 @@ def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:
-    """Return a Figure of a lens's `frame`, with title and note, a line a group: loss by `parts`, intervals, total.
+    """Return a Figure of a lens's `frame`, with title and note, a line a group: loss by part, intervals, total.
 
-    Groups, by the columns `by`, are named by the schema's labels. The scale is that of groups which are not small.
+    `parts` are names of the frame's columns. Groups, by the columns `by`, are named by the schema's labels. The scale
+    is that of groups which are not small.
     """
     rows: list[dict[Any, Any]] = frame.to_dict("records")
     every, parts = parts, shown(parts, frame)

@@ -39,7 +39,10 @@ UNCLIPPED: dict[str, Any] = {"clip": WIDE, "mitigation": "none"}
 
 
 def unclipped(prepared: Prepared) -> Prepared | None:
-    """Return the prepared fit of a mechanism without mitigation, whose clip cuts nothing; None if it has no clip."""
+    """Return a Prepared fit like `prepared`, but of its mechanism without mitigation, whose clip cuts nothing.
+
+    None if the mechanism has no clip.
+    """
     plain = _unclipped(prepared.mechanism)
     if plain is None:
         return None
@@ -59,7 +62,7 @@ def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
 
 
 def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Floats:
-    """Array of a model's loss for each encoded row: squared error of a number, log loss of a level of `target`.
+    """Array of a Model's loss for each of the EncodedRows: squared error of a number, log loss of a level of `target`.
 
     0-1 loss if it has no probabilities; NaN if a row has no number. `seed` is for models that predict by chance.
     """

@@ -66,20 +66,20 @@ def lens(
     seed: int = 0,
     tick: Callable[[], object] = lambda: None,
 ) -> LensScores:
-    """INTERNAL. Fit a recipe several times without a charge, and return each group's loss, split into its parts.
+    """INTERNAL. Fit a recipe several times without a charge; return LensScores, each group's loss split into its parts.
 
     The loss of a table of rows is total variation, split into the effects of the schema's limits, weights, misfit,
     noise, rules, rounding and sampling (see `stratsynth.evaluation.lens.tables`). The loss of a predictor is excessive
     risk, its loss above that of its twin without clipping and noise, split into clipping and noise.
 
     Args:
-        recipe: A recipe, or its path.
+        recipe: A Recipe, or its path.
         by: Columns whose crossing makes the groups; by default those of the recipe's strata or of the mechanism.
         repeats: Number of fits with fresh noise, whose spread makes the intervals; at least 2.
         on: Rows that predictions are judged on; by default those of the recipe.
         target: Column that is predicted, if the recipe does not name it.
         seed: Seed of post-processing and of the rows drawn.
-        tick: Called after each fit.
+        tick: Called, without arguments, after each fit.
 
     Raises:
         Unsupported: A recipe of estimates or of third-party code.
@@ -183,9 +183,9 @@ def lens_of_release(
     """INTERNAL. Split one release's error into its parts, for `evaluate`: a frame from one fit without noise or charge.
 
     Args:
-        real: Rows that the release was fitted to.
-        made: Rows of the release.
-        recipe: Its recipe, which names the file of the rows that it was fitted to.
+        real: EncodedRows that the release was fitted to.
+        made: EncodedRows of the release.
+        recipe: Its Recipe, or the path of one, which names the file of the rows that it was fitted to.
         release: Its folder, which holds its model.
         by: Columns whose crossing makes the groups.
         seed: Seed of post-processing and of the rows drawn.
@@ -245,9 +245,9 @@ def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
 
 
 def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:
-    """Draw `many` rows of a model by `seed`: two encoded tables, without structural rules and with.
+    """Draw `many` rows of a TableModel by `seed`: a pair of EncodedRows, without structural rules and with them.
 
-    One if it has none.
+    Both are the same object if the schema has no rules.
     """
     free = tables.drawn(model, many, seed, rules=False)
     return free, tables.drawn(model, many, seed) if model.schema.rules else free
@@ -316,7 +316,10 @@ def _facts(
     parts: Sequence[str],
     what: str,
 ) -> dict[str, Any]:
-    """Dict of facts of a lens on `recipe`: mechanism, epsilon, size of `real`, groups `by`, `repeats`, `parts`."""
+    """Dict of facts of a lens on a Recipe: mechanism, epsilon, size of `real`, columns `by`, `repeats`, `parts`.
+
+    `groups` are counted in it, and `what` is the measure's name; stamp and the schema's sha256 are there too.
+    """
     return {
         "stamp": STAMP,
         "mechanism": recipe.how().title,
@@ -334,7 +337,7 @@ def _facts(
 def interval(values: Floats) -> tuple[Floats, Floats]:
     """Two arrays: mean of `values` over fits, the first axis, and half its 95 % interval by Student's t.
 
-    NaN for one.
+    The half is NaN for one fit alone.
     """
     from scipy.special import stdtrit
 
@@ -356,8 +359,9 @@ def _frame(
 ) -> pd.DataFrame:
     """Frame of one row a group of the columns `by`, then everybody: size, loss `value`, `parts`, intervals, `cause`.
 
-    `value` and each of `parts`, the largest of which is the cause, are arrays (fits, scopes), of the encoded rows
-    `real`; `items` and `further` are added as columns.
+    `value` is an array (fits, scopes), of the EncodedRows `real`; `parts` maps names to such arrays, the largest of
+    which is the cause. Further columns are `items`, a mapping from name to one value for all rows, and `further`, one
+    from name to an array over the scopes.
     """
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]

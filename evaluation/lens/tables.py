@@ -100,7 +100,10 @@ class TableChain:
 
 
 def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> EncodedRows:
-    """Draw `rows` coded rows from a model by a seed, with structural rules enforced unless `rules` is false."""
+    """EncodedRows, `rows` of them, drawn from a TableModel by a seed.
+
+    Structural rules are enforced unless `rules` is False.
+    """
     rng = np.random.default_rng(seed)
     if rules:
         codes = draw_allowed(model.schema, rows, rng, lambda k, moved: model.counted(k, rng, {}, moved))
@@ -118,7 +121,7 @@ def _free(model: TableModel) -> TableModel:
 
 
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
-    """List of all sets of `width` columns of a schema, without the groups' columns `by`.
+    """List of tuples, all sets of `width` columns of a schema, without the groups' columns `by`.
 
     If there are more than `MOST`, a fixed choice of them.
     """
@@ -129,10 +132,10 @@ def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, 
 
 
 def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
-    """Split a release's error in each group and for everybody into its parts, by cause.
+    """Return ErrorParts, a release's error in each group and for everybody split into its parts, by cause.
 
     Args:
-        chain: Tables between the file and the release.
+        chain: TableChain, the tables between the file and the release.
         by: Columns whose crossing makes the groups; empty for everybody alone.
         width: Number of columns of a marginal.
     """
@@ -144,8 +147,9 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
     """Arrays (errors, parts, bounds) of the marginal `clique`, by groups of `by`, then everybody; NaN if empty.
 
-    Errors are total variations of release and file; parts, a line for each step of the chain, are signed and add up to
-    them; bounds are half widths of 95 % intervals, by chance in the rows drawn of models.
+    Errors are total variations of release and file, the ends of the TableChain; parts, a line for each step of the
+    chain, are signed and add up to them; bounds are half widths of 95 % intervals, by chance in the rows drawn of
+    models.
     """
     given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)

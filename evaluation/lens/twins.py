@@ -46,7 +46,10 @@ class Noiseless(PrivateAnswers):
 
 
 def _as_loud(truth: Answer, usual: Answer) -> Answer:
-    """Return a copy of the exact answer `truth` with the noise scale of the `usual` noisy one; others unchanged."""
+    """Return the exact answer `truth`, NoisyTable or NoisySum, with the noise scale `sigma` of the `usual` noisy one.
+
+    A tuple of answers is done one by one, and an answer of another class comes back unchanged.
+    """
     if isinstance(truth, tuple):
         return tuple(_as_loud(one, other) for one, other in zip(truth, usual, strict=True))
     if isinstance(truth, NoisyTable | NoisySum):

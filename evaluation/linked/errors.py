@@ -30,16 +30,17 @@ def linked_errors(
     """INTERNAL. Total variation of every table of two linked releases, beside what chance and disorder would have.
 
     Args:
-        real: The private tables (parents, children): frames or Arrow tables.
-        synthetic: The released ones.
-        columns: Their columns.
+        real: The private tables, a pair (parents, children): frames or Arrow tables.
+        synthetic: The released ones, a pair alike.
+        columns: Their LinkedColumns.
         kinds: Kinds of tables, of "H", "HP", "P2", "P3", "W", "S" and "G" (`evaluation.linked.tables`).
         repetitions: Number of bootstrap samples of parents, with all their rows, for the floor.
         seed: Seed of these, and of the random assignment of child rows to parents, which is the ceiling.
 
     Returns:
-        A row for each table: `kind`, `table`, `n` and `n_synthetic` (entries), `value`, `floor`, `ceiling`, each from 0
-        to 1, and `status`: "ok"; "small", with few real entries; "not_estimable", without any in one of the tables.
+        A frame with a row for each table: `kind`, `table`, `n` and `n_synthetic` (entries), `value`, `floor`,
+        `ceiling`, each from 0 to 1, and `status`: "ok"; "small", with few real entries; "not_estimable", without any in
+        one of the tables.
     """
     import pandas as pd
 
@@ -69,7 +70,10 @@ def linked_errors(
 
 
 def linked_means(errors: pd.DataFrame) -> pd.DataFrame:
-    """INTERNAL. Mean error, floor and ceiling of each kind of table, a row a kind; tables of few entries left out."""
+    """INTERNAL. Frame with the mean error, floor and ceiling of each kind of table, a row a kind.
+
+    It is of a frame of `linked_errors`; tables of few entries are left out.
+    """
     kept = errors[errors["status"] == OK]
     return kept.groupby("kind", sort=False)[["value", "floor", "ceiling"]].mean().reset_index()
 

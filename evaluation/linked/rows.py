@@ -56,7 +56,7 @@ class LinkedColumns:
 
     @classmethod
     def of(cls, linked: LinkedSchema, group: str | None = None) -> LinkedColumns:
-        """Return the columns of a linked schema, without that of kinds; `group` is a column of the child.
+        """Return the LinkedColumns of a LinkedSchema, without that of kinds; `group` names a column of the child.
 
         UsageError for a group that is none.
         """
@@ -97,7 +97,10 @@ class LinkedCodes:
 
     @classmethod
     def read(cls, parents: Any, children: Any, columns: LinkedColumns) -> LinkedCodes:
-        """Encode two frames or Arrow tables; rows that a schema leaves out, and orphans, are left out here too."""
+        """Return LinkedCodes of two frames or Arrow tables, with LinkedColumns.
+
+        Rows that a schema leaves out, and orphans, are left out here too.
+        """
         above, below = (_arrow(each) for each in (parents, children))
         own, own_numbers, own_kept = _encoded(columns.parent, above)
         child, numbers, kept = _encoded(columns.child, below)
@@ -128,12 +131,12 @@ class LinkedCodes:
 
     @property
     def first(self) -> Array:
-        """First child row of each parent."""
+        """Array of the number of each parent's first child row."""
         found: Array = np.cumsum(self.size) - self.size
         return found
 
     def shuffled(self, rng: Generator) -> LinkedCodes:
-        """Return the same parents and sizes with all child rows exchanged at random: the ceiling of errors."""
+        """LinkedCodes of the same parents and sizes with all child rows exchanged at random: the ceiling of errors."""
         order = rng.permutation(len(self.home))
         return replace(
             self,
@@ -142,7 +145,7 @@ class LinkedCodes:
         )
 
     def met(self, condition: Condition) -> Array:
-        """Return a mask of child rows that meet a condition."""
+        """Return a mask of child rows that meet a condition, a mapping from columns to levels."""
         from stratsynth.schema.where import levels_of
 
         found = np.ones(len(self.home), dtype=bool)
@@ -158,7 +161,10 @@ def _arrow(data: Any) -> pa.Table:
 
 
 def _encoded(schema: Schema, data: pa.Table) -> tuple[dict[str, Array], dict[str, Array], Array]:
-    """Return (codes by column, numbers by numeric column, mask of the rows that the schema admits)."""
+    """Return (codes by column, numbers by numeric column, mask of the rows that the schema admits) of an Arrow table.
+
+    The first two are mappings to arrays over all rows. UsageError if the table lacks a column of the schema.
+    """
     codes: dict[str, Array] = {}
     numbers: dict[str, Array] = {}
     kept = np.ones(data.num_rows, dtype=bool)
@@ -176,7 +182,10 @@ def _encoded(schema: Schema, data: pa.Table) -> tuple[dict[str, Array], dict[str
 
 
 def _keys(above: pa.ChunkedArray, below: pa.ChunkedArray) -> tuple[Array, Array]:
-    """Return the number of each parent row's key and of each child row's; equal for keys that are equal as texts."""
+    """Pair of arrays of key numbers, one a parent row and one a child row; equal for keys that are equal as texts.
+
+    `above` and `below` are the two columns of keys; a null is -1.
+    """
     both = pa.chunked_array([*above.cast(pa.string()).chunks, *below.cast(pa.string()).chunks], pa.string())
     found = np.asarray(both.dictionary_encode().combine_chunks().indices.fill_null(-1))
     return found[: len(above)], found[len(above) :]

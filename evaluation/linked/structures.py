@@ -43,16 +43,17 @@ def household_shares(
     """INTERNAL. Shares of households that are of some structure, in the real and in the released tables.
 
     Args:
-        real: The private tables (households, persons): frames or Arrow tables.
-        synthetic: The released ones.
-        columns: Their columns.
-        household: The columns that tell what a household is; by default those of the American Community Survey.
+        real: The private tables, a pair (households, persons): frames or Arrow tables.
+        synthetic: The released ones, a pair alike.
+        columns: Their LinkedColumns.
+        household: Household, the columns that tell what a household is; by default those of the American Community
+            Survey.
         repetitions: Number of bootstrap samples of households.
         seed: Seed of these.
 
     Returns:
-        A row for each structure: `structure`, `of` (the households it is a share of), `real`, `synthetic`, and
-        `chance`, the standard deviation of the real share over bootstrap samples.
+        A frame with a row for each structure: `structure`, `of` (the households it is a share of), `real`,
+        `synthetic`, and `chance`, the standard deviation of the real share over bootstrap samples.
     """
     import pandas as pd
 
@@ -82,7 +83,11 @@ def _share(there: Array, among: Array, weights: Array | None = None) -> float:
 
 
 def _structures(rows: LinkedCodes, of: Household) -> dict[str, tuple[str, Array, Array]]:
-    """Return by name: the households that are looked at, in words; a mask of the structure; a mask of those."""
+    """Mapping from a structure's name to (the households it is a share of, in words; two masks over all households).
+
+    The first mask tells which have the structure, the second which are households it is a share of. `rows` is one
+    release's LinkedCodes, and `of` is the Household with the names of the columns.
+    """
     schema, n = rows.columns.parent, len(rows.size)
     age, first = rows.numbers[of.age], rows.first
     second = np.minimum(first + 1, max(len(age) - 1, 0))
@@ -109,7 +114,10 @@ def _structures(rows: LinkedCodes, of: Household) -> dict[str, tuple[str, Array,
 
 
 def _generations(rows: LinkedCodes, age: Array) -> Array:
-    """Return a mask of households with three ages, each a generation above the one before."""
+    """Return a mask over the households of LinkedCodes: three ages, each a generation above the one before.
+
+    `age` is an array of the child rows' ages.
+    """
     n = len(rows.size)
     youngest = np.full(n, np.inf)
     np.minimum.at(youngest, rows.home, age)
@@ -123,7 +131,10 @@ def _generations(rows: LinkedCodes, age: Array) -> Array:
 
 
 def broken_rules(tables: tuple[Any, Any], columns: LinkedColumns) -> dict[str, int]:
-    """INTERNAL. Number of rows that break a rule, by table: "parent", "child", and with rules across both, by slot."""
+    """INTERNAL. Mapping to numbers of rows that break rules: "parent", "child", and "across, SLOT" for rules on both.
+
+    `tables` is a pair (parents, children) of frames or Arrow tables, `columns` their LinkedColumns.
+    """
     rows = LinkedCodes.read(*tables, columns)
     above = {name: rows.parent[name] for name in columns.parent.names}
     found = {

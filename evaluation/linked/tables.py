@@ -62,7 +62,7 @@ class LinkedTable:
 
 
 def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterator[LinkedTable]:
-    """Yield the tables of some kinds; UsageError for an unknown one."""
+    """Yield the LinkedTables of some kinds, names from `KINDS`, else UsageError, for these LinkedColumns."""
     above, below = (SIZE, *columns.parent.names), columns.child.names
     makers: dict[str, Callable[[], Iterator[LinkedTable]]] = {
         "H": lambda: (LinkedTable("H", f"{a} x {b}", _above(a, b)) for a, b in combinations(above, 2)),
@@ -79,7 +79,11 @@ def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterato
 
 
 def crossed(codes: list[Array], sizes: list[int], home: Array) -> Cells:
-    """Return the table of several codes of the same entries."""
+    """Return Cells, the table of several codes of the same entries, crossed.
+
+    `codes` has an array a code, one number an entry, and `sizes` the number of levels of each; `home` is the parent of
+    each entry.
+    """
     cell = np.zeros(len(home), dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):
         cell = cell * size + code
@@ -145,7 +149,11 @@ def _code(name: str) -> Callable[[LinkedCodes], Array]:
 
 
 def _apart(which: str, columns: LinkedColumns) -> Callable[[LinkedCodes], Cells]:
-    """Return the table of differences: a number less that of the other row of its parent."""
+    """Return a function from LinkedCodes to Cells, the table of differences of numbers between rows of one parent.
+
+    A difference is a row's number less that of the other row, as `which`, a key of `PAIRS`, pairs them; the number is
+    that of `columns.difference`.
+    """
 
     def cells(rows: LinkedCodes) -> Cells:
         assert columns.difference is not None  # noqa: S101 - the caller looked
@@ -199,7 +207,7 @@ def _by_size(columns: LinkedColumns) -> Iterator[LinkedTable]:
 
 
 def _of_size(cells: Callable[[LinkedCodes], Cells], size: int) -> Callable[[LinkedCodes], Cells]:
-    """Return the same table of parents with so many rows alone; the last of `SIZES` is with more."""
+    """Return a function like `cells`, rows to `Cells`, of parents of `size` rows alone (last of SIZES: or more)."""
 
     def some(rows: LinkedCodes) -> Cells:
         whole = cells(rows)

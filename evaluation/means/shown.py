@@ -155,7 +155,7 @@ def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDAr
 def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) -> Page:
     """Return a Page with the private means of `table`: a table a column, a row a group, intervals at `level`.
 
-    `internal`: with the true means; `note` is a sentence on the release.
+    `table` is a frame of estimates, with a column "true" that `internal` shows if True; `note` is a last sentence.
     """
     heads = [
         Column("group", "text"),

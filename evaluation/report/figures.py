@@ -30,7 +30,7 @@ def heat(
     """Return a Figure, title and note above: a heat map of `values`, numbers by (row, column), darker where larger.
 
     A dash where unknown. `rows` and `columns` are their names, `corner` heads the rows, `item` names the columns in the
-    files, and `codes` explains the columns' names.
+    files, and `codes`, a pair of a title and pairs (name, meaning), explains the columns' names.
     """
     known = [value for value in values.values() if math.isfinite(value)]
     most = max(known, default=0.0)

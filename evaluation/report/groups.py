@@ -61,7 +61,7 @@ class GroupErrors:
     """Level of each grouping column; empty for everybody."""
 
     def error(self, name: str) -> ScoreWithInterval:
-        """Return the group's error in the release called `name`, with its interval; NaN if there is none."""
+        """Return the group's error in the release called `name`, a ScoreWithInterval; of NaN if there is none."""
         return self.errors.get(name, NOTHING)
 
     @property
@@ -86,14 +86,14 @@ def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
 def group_errors(
     frame: pd.DataFrame, by: Sequence[str], releases: Mapping[str, str], chance: str | None, schema: Schema | None
 ) -> tuple[list[GroupErrors], GroupErrors]:
-    """Return (list of the groups' errors, everybody's), from a frame with a row for each `table` and scope.
+    """Return (list of GroupErrors, one a group; everybody's), from a frame with a row for each `table` and scope.
 
     Args:
         frame: As `Evaluation.workload`.
         by: The groups' columns.
-        releases: For each table that is to be shown, its name in the report.
-        chance: The table that is the sampling-error baseline.
-        schema: For the meaning of levels.
+        releases: Mapping from each table that is to be shown to its name in the report.
+        chance: The table that is the sampling-error baseline; None for none.
+        schema: Schema, for the meaning of levels.
     """
     found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
     for record in frame.to_dict("records"):
@@ -114,7 +114,7 @@ def group_errors(
 
 
 def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
-    """Return a frame's `row` as a score with the ends of its interval."""
+    """Return a frame's `row`, a mapping with "value", "low" and "high", as a ScoreWithInterval."""
     return ScoreWithInterval(float(row["value"]), float(row["low"]), float(row["high"]))
 
 
@@ -128,7 +128,7 @@ def series_of(names: Sequence[str]) -> dict[str, int]:
 
 
 def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
-    """Return the list of groups' errors, from the largest error in any release to the smallest, then those without."""
+    """Return the list of GroupErrors, from the largest error in any release to the smallest, then those without."""
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 
@@ -144,8 +144,9 @@ def card(
 ) -> Figure:
     """Return the disparity card, a Figure with title and note: a row a group, from worst to best, everybody last.
 
-    `interval` says what the intervals are. `more` maps headings to functions from a group to a further figure, for
-    which a picture leaves no room; `rest` says where a terminal's reader finds the groups that it does not show.
+    `groups` is a list of GroupErrors, `everybody` one more. `interval` says in words what the intervals are. `more`
+    maps headings to functions from a GroupErrors to one cell more, for which a picture leaves no room; `rest` says
+    where a terminal's reader finds the groups that it does not show.
     """
     ordered = worst_first(groups)
     names = list(dict.fromkeys(name for s in [*ordered, everybody] for name in s.errors))

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 def errors_by_group(
     rows: pd.DataFrame, by: Sequence[str], shown: Mapping[str, str], schema: Schema, *, title: str, of: str
 ) -> Figure:
-    """Return a figure with a row for each group and one for everybody; accuracies become shares of wrong predictions.
+    """Return a Figure with a row for each group and one for everybody; accuracies become shares of wrong predictions.
 
     Args:
-        rows: One metric of `prediction_rates`, by `table`.
+        rows: Frame of one metric's rows of `prediction_rates`, by `table`.
         by: The groups' columns.
-        shown: For each table that is to be shown, its name in the report.
-        schema: For the meaning of levels.
+        shown: Mapping from each table that is to be shown to its name in the report.
+        schema: Schema, for the meaning of levels.
         title: Of the figure.
-        of: Whose predictions these are.
+        of: Words for whose predictions these are.
     """
     (metric,) = rows["metric"].unique()
     error = str(metric).replace("_", " ")
@@ -46,11 +46,11 @@ def errors_by_group(
 
 
 def differences(rows: pd.DataFrame, shown: Mapping[str, str], keys: Sequence[str] = ()) -> list[Figure]:
-    """Return a list of one table of differences between groups, by fairlearn's definitions; empty without a comparison.
+    """Return a list of one Figure, a table of differences between groups by fairlearn's definitions; [] without any.
 
     Args:
-        rows: The rows of `prediction_rates` with scope "between", by `table` and `keys`.
-        shown: For each table that is to be shown, its name in the report.
+        rows: Frame of `prediction_rates`' rows with scope "between", by `table` and `keys`.
+        shown: Mapping from each table that is to be shown to its name in the report.
         keys: Further columns by which rows differ.
     """
     table = []

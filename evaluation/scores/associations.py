@@ -95,7 +95,10 @@ Found = tuple[Array, Array, Array]
 
 
 def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
-    """Pearson correlation of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
+    """Found, three arrays by a pair's group, then everybody: Pearson correlation, standard error, number of rows.
+
+    The correlation is that of columns `one` and `two` in table number `side`.
+    """
     x, y = (pair.tables[side].values(name) for name in (one, two))
     here = ~np.isnan(x + y)
     x, y, group, count = x[here], y[here], pair.members[side][here], len(pair.groups)
@@ -132,7 +135,10 @@ def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found
 
 
 def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
-    """Kendall's tau-b of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
+    """Found, three arrays by a pair's group, then everybody: Kendall's tau-b, standard error, number of rows.
+
+    The correlation is that of columns `one` and `two` in table number `side`.
+    """
     table, rows = (pair.tabulated(side, one, two, weigh=weigh).astype(float) for weigh in (True, False))
     orders = [_order(pair.schema, name) for name in (one, two)]
     tau, error, _ = tau_b(table[:, orders[0]][:, :, orders[1]])
@@ -140,7 +146,10 @@ def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _cramer(pair: Pair, side: int, one: str, two: str) -> Found:
-    """Cramer's V of columns `one` and `two` in table number `side` of a pair, by group, then everybody."""
+    """Found, three arrays by a pair's group, then everybody: Cramer's V, standard error, number of rows.
+
+    The columns are `one` and `two`, in table number `side`.
+    """
     v, error, _ = cramers_v(pair.tabulated(side, one, two).astype(float))
     return v, error, pair.tabulated(side, one, two, weigh=False).sum(axis=(-2, -1))
 

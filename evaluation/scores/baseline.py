@@ -62,7 +62,7 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
         seed: Seed of the draws; equal seeds give equal baselines.
 
     Returns:
-        The baselines named "subsample", "resampled" and "independent", in this order.
+        A tuple of the Baselines named "subsample", "resampled" and "independent", in this order.
 
     Raises:
         UsageError: `rows` is below 0, or the table cannot be read.
@@ -86,7 +86,7 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
 
 
 def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
-    """Draw encoded rows of `real`, by `seed`, without replacement: as many as err like m = `rows` released rows.
+    """Draw EncodedRows of `real`, by `seed`, without replacement: as many as err like m = `rows` released rows.
 
     Of n rows with effective number e (n without weights), n m / (e + m) are drawn; rows with weights keep them.
     """

@@ -49,12 +49,13 @@ def chance(
     score: Callable[[EncodedRows], Mapping[str, pd.DataFrame]],
     release: pd.DataFrame | None = None,
 ) -> Chance:
-    """Return mean scores of subsamples of the real rows, drawn as a release of `rows` rows until the mean is precise.
+    """Return Chance: mean scores of subsamples of the real rows, drawn as a release of `rows` rows until precise.
 
     Args:
-        real: Real rows.
+        real: Real rows, EncodedRows.
         rows: Number of rows of the release.
-        score: Frames of a table's scores; those of the first name decide the number of draws.
+        score: Function from EncodedRows, a table, to a mapping from name to frame of its scores; those of the first
+            name decide the number of draws.
         release: First frame of the release, which chance is compared with; without it, a mean is precise enough if its
             standard error is at most `PART` x `FLOOR` of itself. Groups with few rows do not decide.
     """

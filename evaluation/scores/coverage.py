@@ -34,13 +34,13 @@ EXACT = 1e-12
 def real_values(
     codes: Codes, schema: Schema, queries: Sequence[Query], numbers: Mapping[str, NDArray[np.float64]] | None = None
 ) -> list[NDArray[np.float64]]:
-    """INTERNAL. Exact answers from the rows: an array for each query, with an entry for each of its cells.
+    """INTERNAL. Exact answers from the rows: a list of arrays, one a query, with an entry for each of its cells.
 
     Args:
-        codes: Rows as level numbers.
-        schema: All columns.
+        codes: Mapping from column to the array of level numbers, one a row.
+        schema: Schema of all columns.
         queries: Queries to answer.
-        numbers: Number of each row, by column, NaN for none; needed for means and quantiles.
+        numbers: Mapping from column to the array of numbers, one a row, NaN for none; needed for means and quantiles.
     """
     return [
         _of_numbers(codes, schema, query, (numbers or {})[query.columns[0]])
@@ -101,15 +101,15 @@ def interval_coverage(
 
     Args:
         real: The private rows: a frame, an Arrow table or a path.
-        release: The release made from them.
+        release: The Release made from them, as `Release.load` reads it.
         by: The columns of the groups.
         columns: Columns whose levels are counted in each group; None for all others.
         level: Nominal probability of each interval.
 
     Returns:
-        A row for each group: its columns, `n` (number of intervals), `value` (share of them that contain the real
-        count), `low` and `high` (Wilson's 95 % interval of the share), `not_estimable` (number of counts without an
-        interval), `status` (`ok`, or `not_estimable` if no count had one).
+        A frame with a row for each group: its columns, `n` (number of intervals), `value` (share of them that contain
+        the real count), `low` and `high` (Wilson's 95 % interval of the share), `not_estimable` (number of counts
+        without an interval), `status` (`ok`, or `not_estimable` if no count had one).
     """
     import pandas as pd
 

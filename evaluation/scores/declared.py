@@ -92,7 +92,7 @@ class RowScore:
 
 
 def declared() -> tuple[RowScore, ...]:
-    """Tuple of all declared scores, in the order of their files' names; their modules are imported."""
+    """Tuple of all RowScores that are declared, in the order of their files' names; their modules are imported."""
     return _imported(tuple(scores.__path__))
 
 
@@ -107,7 +107,7 @@ def names() -> tuple[str, ...]:
 
 
 def by_name(name: str) -> RowScore | None:
-    """Return the declared score of this name, importing no other's module; None if there is none."""
+    """Return the RowScore that is declared by this name, importing no other's module; None if there is none."""
     home = _homes(tuple(scores.__path__)).get(name)
     return None if home is None else _score(home)
 

@@ -150,8 +150,9 @@ def headline_frame(
     groups: Sequence[Stratum],
     few: int = ENOUGH_NUMBERS,
 ) -> pd.DataFrame:
-    """Frame of `number_errors` for numbers read before, `real` and `synthetic`, in the columns of `thresholds`.
+    """Frame of `number_errors` for numbers read before, the RawNumbers `real` and `synthetic`.
 
+    `thresholds` maps the columns of numbers to their thresholds, and says by its keys which columns are compared.
     `groups`, in their order, cross the columns `by`; of fewer than `few` numbers a group is small.
     """
     count = len(groups) if by else 0
@@ -183,9 +184,9 @@ def worst(frame: pd.DataFrame, statistic: str) -> Mapping[Any, Any] | None:
 
 
 def headline_facts(frame: pd.DataFrame | None) -> dict[str, Any]:
-    """Mapping for JSON, from a frame of `number_errors`: "mean" and "median", each with the worst column's figures.
+    """Mapping for JSON with keys "mean" and "median", from a frame of `number_errors`, or None.
 
-    A mapping, or None if it is unknown or there is no frame.
+    Each value is a mapping of the worst column's figures, of names `FACTS`; None if it is unknown or there is no frame.
     """
     found = {}
     for statistic in (MEAN, MEDIAN):
@@ -213,8 +214,8 @@ def _of_column(
 ) -> dict[str, Array]:
     """Mapping from a column of the frame to an array (statistics, groups, then everybody), on the numbers `name`.
 
-    They are of `real` and `synthetic` rows. Statistics are in the order of `_items` for thresholds `levels`; there are
-    so many `groups`.
+    They are of `real` and `synthetic` RawNumbers. Statistics are in the order of `_items` for thresholds `levels`;
+    there are so many `groups`.
     """
     sides = [_side(table, name, levels, groups) for table in (real, synthetic)]
     (there, error, n), (made, other, n_synthetic) = sides
@@ -234,7 +235,8 @@ def _of_column(
 def _side(table: RawNumbers, name: str, levels: Sequence[float], groups: int) -> tuple[Array, Array, Array]:
     """Arrays (statistics, groups, then everybody) of a table's figures of the numbers `name`, of their standard errors.
 
-    The third is of counts, by group. Statistics are in the order of `_items` for thresholds `levels`.
+    The table is RawNumbers. A third array is of counts, by group. Statistics are in the order of `_items` for
+    thresholds `levels`.
     """
     scopes = [*(table.by_group(name, groups) if groups else []), table.of_group(name)]
     inside, whole = table.mass(groups)

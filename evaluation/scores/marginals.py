@@ -72,7 +72,7 @@ class WorkloadError:
 
 
 def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array | None = None) -> NDArray[np.float64]:
-    """Array over groups: variance of the mean of `values`, one a row; `group` has each row's number.
+    """Array over groups: variance of the mean of `values`, one a row; `group` has the number of each row's group.
 
     NaN for a size up to 1. `sizes` are the groups' sums of `weights`, or of rows if None.
     """
@@ -85,9 +85,9 @@ def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array 
 
 
 def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[str, ...]]:
-    """List of all sets of k of the columns, in order; of more than `most` a fixed choice, None for all.
+    """List of tuples, all sets of `k` of the named columns, in order; a fixed choice of `most` sets if there are more.
 
-    UsageError for a k that is out of range.
+    With `most` None all of them. UsageError for a k that is out of range.
     """
     check_integer("evaluation: k", k, 1)
     check_integer("evaluation: the number of cliques", most, 1, optional=True)
@@ -100,7 +100,10 @@ def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[
 
 
 def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, ...]]:
-    """List of all sets of k of the columns, or a fixed choice of `most` of them, in random order, if there are more."""
+    """List of tuples, all sets of k of the columns in order; if there are more than `most`, so many in random order.
+
+    The choice is fixed.
+    """
     every = list(combinations(columns, k))
     if len(every) <= most:
         return every
@@ -108,7 +111,7 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
 
 
 def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> WorkloadError:
-    """Count all cliques in a pair's tables; return their total variations and errors by group and for everybody.
+    """Count all cliques in a Pair's tables; return WorkloadError: total variations and errors by group and everybody.
 
     Without `errors_of_means` the rows' influences on the means are not computed, which is half of the work, and
     `mean_errors` is 0: for callers that estimate the spread from several tables.
@@ -163,7 +166,7 @@ class _Keys:
         self._kept: dict[bool, tuple[tuple[str, ...], list[Array], int]] = {}
 
     def count(self, clique: tuple[str, ...], *, grouped: bool) -> _Cells:
-        """Count both tables' rows in each occupied cell of the clique, or of group x clique if `grouped`.
+        """Return _Cells, the counts of both tables' rows in cells of the clique, or of group x clique if `grouped`.
 
         Unsupported for 2^62 cells or more.
         """
@@ -211,9 +214,9 @@ class _Shares:
         self._scale = [1 / np.where(size > 0, size, 1) for size in self._sizes]
 
     def compare(self, cells: _Cells) -> tuple[Array, Array, Array]:
-        """Three arrays, from counts of both tables: total variation of each group, standard error, each cell's sign.
+        """Three arrays, from the _Cells of both tables: total variation by group, its standard error; each cell's sign.
 
-        The first two are NaN for a group that one of the tables lacks; the sign is of the difference.
+        The first two are NaN for a group that one of the tables lacks; the sign is of real minus synthetic share.
         """
         group, groups = cells.group, len(self._none)
         shares = [c[cells.occupied] * s[group] for c, s in zip(cells.counts, self._scale, strict=True)]
@@ -242,9 +245,10 @@ def coded(frame: Any, schema: Schema) -> Codes:
 
 
 def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str, ...]]) -> float:
-    """Mean over cliques of the L1 distance, 0 to 2, of `one` and `two`, each a mapping of the schema's level numbers.
+    """Mean over cliques of the L1 distance, 0 to 2, of the tables `one` and `two`.
 
-    Tables are normalised; an empty one has only zeros, and is at distance 1 from any other.
+    Each is a mapping from column to array of level numbers in the schema, one a row. Tables are normalised; an empty
+    one has only zeros, and is at distance 1 from any other.
     """
     names = sorted({name for clique in cliques for name in clique})
     tables = [EncodedRows(schema, {c: codes[c] for c in names}, {}, len(codes[names[0]])) for codes in (one, two)]

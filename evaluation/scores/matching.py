@@ -96,10 +96,10 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
-    """Three arrays over a pair's real rows: unique and matched, unique, number of an equal synthetic row.
+    """Three arrays over a pair's real rows: if unique and matched, if unique, and the index of an equal synthetic row.
 
     Unique: no other real row equals it in the columns `names`. Matched: some synthetic row does, or with `only_one`
-    exactly one.
+    exactly one. The index is 0 where no synthetic row is equal.
     """
     keys = row_keys(pair.tables, names)
     count = max((int(key.max(initial=-1)) for key in keys), default=-1) + 1

@@ -109,7 +109,7 @@ class Weighting:
 
 
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
-    """Frame of the parity errors of the means of the columns `variables` in a pair of tables, by this weighting.
+    """Frame of the parity errors of the means of the columns `variables` in a Pair, by a Weighting of the groups.
 
     `tau` is the least divisor. A row a group, everybody and scope "parity", for each variable and `(all)`. UsageError
     without variables.
@@ -124,16 +124,16 @@ def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau:
 
 
 def marginals_frame(pair: Pair, found: WorkloadError, weighting: Weighting) -> pd.DataFrame:
-    """Frame of the parity error of the marginals `found` of a pair, by this weighting: a row a group, everybody.
+    """Frame of the parity error of a pair's marginals: a row a group, everybody, and one of scope "parity".
 
-    One more has the scope "parity".
+    `found` is their WorkloadError, `weighting` the Weighting of the groups.
     """
     terms = marginal_terms(pair, found)
     return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
 
 
 def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
-    """Frame of a pair, a row a group, then everybody: absolute relative errors of variable `name`, from `terms`."""
+    """Frame of a Pair, a row a group, then everybody: absolute relative errors of variable `name`, by ParityTerms."""
     value = np.abs(terms.error)
     low, high = absolute(terms.error, terms.spread)
     more = {
@@ -148,7 +148,10 @@ def _single(pair: Pair, name: str, terms: ParityTerms) -> pd.DataFrame:
 
 
 def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
-    """Frame of a pair, a row a group, then everybody: mean absolute relative error of the variables' terms `every`."""
+    """Frame of a Pair, a row a group, then everybody: mean absolute relative error of variables.
+
+    `every` has their ParityTerms.
+    """
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
     value = share(np.nansum(errors, axis=0), there)
@@ -166,9 +169,9 @@ def _averaged(pair: Pair, every: Sequence[ParityTerms]) -> pd.DataFrame:
 
 
 def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Array:
-    """Array by a pair's groups, then everybody: standard error of `scale`, such an array, x the sum of errors.
+    """Array by a Pair's groups, then everybody: standard error of `scale`, such an array, x the sum of errors.
 
-    Terms of the variables are `every`.
+    `every` has the variables' ParityTerms.
     """
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):
@@ -184,9 +187,9 @@ def _error_of_sum(pair: Pair, every: Sequence[ParityTerms], scale: Array) -> Arr
 
 
 def _added(pair: Pair, name: str, every: Sequence[ParityTerms], weighting: Weighting) -> pd.DataFrame:
-    """Frame of one row of scope "parity" of a pair: Definition 10 by this weighting, for the variable called `name`.
+    """Frame of one row of scope "parity" of a Pair: Definition 10 by a Weighting, for the variable called `name`.
 
-    `every` are the variables' terms; of several, it is the mean.
+    `every` are the ParityTerms of the variables; of several, it is the mean.
     """
     import pandas as pd
 

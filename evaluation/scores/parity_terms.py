@@ -37,7 +37,7 @@ class ParityTerms:
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> ParityTerms:
-    """Terms of the variable `name` in a pair: relative error of its mean in each group and for everybody.
+    """ParityTerms of the variable `name` in a Pair: relative error of its mean in each group and for everybody.
 
     `tau` is the least divisor.
     """
@@ -81,7 +81,7 @@ class _Side:
 
     @classmethod
     def of(cls, pair: Pair, side: int, values: Array) -> _Side:
-        """Return the means by group of a pair, then everybody, of `values`, one a row of table number `side`."""
+        """Return a _Side, means by group of a Pair, then everybody, of `values`, one a row of table number `side`."""
         group, count = pair.members[side], len(pair.groups)
         known = ~np.isnan(values)
         weights = pair.tables[side].weights
@@ -102,7 +102,10 @@ class _Side:
 
 
 def marginal_terms(pair: Pair, found: WorkloadError) -> ParityTerms:
-    """Terms of a pair's marginals `found`, which add up to 1: their mean L1 distance, in each group and for all."""
+    """ParityTerms of a Pair's marginals, which add up to 1: their mean L1 distance, in each group and for everybody.
+
+    `found` is their WorkloadError.
+    """
     error = 2 * found.mean()
     undefined = pair.counts[0] == 0
     nothing = np.full(error.shape, np.nan)

@@ -54,7 +54,7 @@ def raw_values(
 
 
 def raw_frame(real: RawNumbers, synthetic: RawNumbers, names: Sequence[str], few: int = FEW) -> pd.DataFrame:
-    """Frame of `raw_values` for columns `names` of tables read before, `real` and `synthetic`.
+    """Frame of `raw_values` for columns `names` of tables read before, the RawNumbers `real` and `synthetic`.
 
     Small below `few` numbers.
     """

@@ -163,7 +163,10 @@ def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[C
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Raise a StratsynthError in reading rows, worded for a fit and its charge, again in words for an evaluation."""
+    """Context that words a StratsynthError in reading rows, told for a fit and its charge, for an evaluation.
+
+    Errors of its subclasses pass unchanged.
+    """
     try:
         yield
     except StratsynthError as error:

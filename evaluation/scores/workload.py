@@ -106,7 +106,7 @@ def k_marginal_score(
     that there is not.
 
     Returns:
-        A row for each declared group, then one for everybody.
+        A frame with a row for each declared group, then one for everybody; the score is in `value`.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return score_frame(pair, workload_of(pair, k, most, columns))
@@ -115,9 +115,9 @@ def k_marginal_score(
 def workload_of(
     pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
 ) -> WorkloadError:
-    """Total variations of a pair's marginals of k of the columns (None: of all), or of a fixed choice of `most`.
+    """Return WorkloadError of a Pair's marginals of k of the columns (None: of all), or of a fixed choice of `most`.
 
-    `errors_of_means`: with what the standard errors of means take.
+    `errors_of_means`: True to compute what the standard errors of means take too.
     """
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
@@ -136,16 +136,16 @@ def workload_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.D
 
 
 def score_frame(pair: Pair, found: WorkloadError) -> pd.DataFrame:
-    """Frame of NIST's k-marginal score, 0 to 1000, by the marginals `found` of a pair: groups, then everybody."""
+    """Frame of NIST's k-marginal score, 0 to 1000, by the WorkloadError `found` of a Pair: groups, then everybody."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
 
 
 def clique_frame(pair: Pair, found: WorkloadError, scale: float = 2.0) -> pd.DataFrame:
-    """Frame of the distances of each of the marginals `found` of a pair, times `scale`, a row a clique and scope.
+    """Frame of the distances of each marginal of a Pair, by its WorkloadError `found`: a row a clique and scope.
 
-    Largest first, unknown last; `scale` is 2 for L1, 1 for variation.
+    Largest first, unknown last; `scale` multiplies them, 2 for L1, 1 for total variation.
     """
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}

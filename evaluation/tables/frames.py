@@ -71,9 +71,9 @@ def tidy(
 
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
-    """Array of each score's status: "not_estimable" if `value` is NaN, "small" if `rows`, a number, is below `few`.
+    """Array shaped like `value`, each score's status as text: "not_estimable", "small" or "ok".
 
-    Else "ok".
+    The first is for NaN; the second for scores whose number in the array `rows` is below `few`.
     """
     check_integer("evaluation: few", few, 0)
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))

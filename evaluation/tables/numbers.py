@@ -40,7 +40,7 @@ class RawNumbers:
     def read(
         cls, data: Any, schema: Schema, names: Sequence[str], by: Sequence[str] = (), *, weigh: bool = False
     ) -> RawNumbers:
-        """Read numbers of the columns `names`, and groups made by the columns `by`, of `data` in a schema, in one pass.
+        """Read RawNumbers: numbers of the columns `names`, and groups made by the columns `by`, of `data`, in one pass.
 
         With `weigh`, as for real rows, a row counts as its weight if the schema names their column. Of `EncodedRows`
         the numbers are those within the schema's bounds, as they were read so.
@@ -91,7 +91,10 @@ class RawNumbers:
 
 
 def _groups(table: Any, schema: Schema, by: Sequence[str], rows: int) -> NDArray[np.int64]:
-    """Array of `rows` group numbers in the crossing of `table`'s columns `by`, by `schema`; -1 if unknown."""
+    """Array of group numbers, one for each of the `rows` rows of an Arrow `table`; -1 if unknown.
+
+    Groups cross the columns `by`, whose levels are those of the `schema`.
+    """
     from stratsynth.schema.columns import Categorical
     from stratsynth.schema.encoding import encode_categorical, encode_numeric
 

@@ -147,8 +147,8 @@ class Pair:
             value: Scores, items x scopes, or scopes alone; NaN if unknown.
             low: Lower ends of their intervals; NaN, or None for all, if unknown.
             high: Upper ends.
-            items: Columns that identify each item, a value for each.
-            more: Further figures, shaped like `value`.
+            items: Mapping from the columns that identify items to their values, one an item.
+            more: Mapping from further columns to arrays shaped like `value`.
             n: Number of rows that each score rests on, 2 x items x scopes; None for all rows of its scope.
         """
         value = np.atleast_2d(value)

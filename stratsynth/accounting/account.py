@@ -30,7 +30,7 @@ class FitAccount:
         opening: Allotment | None = None,
         rest: Callable[[], Standing] | None = None,
     ) -> None:
-        """Open the account for the budget's neighbours, with nothing spent; `rest` reserves what `opening` leaves."""
+        """Open the account: `caps` maps strata to amounts, function `rest` reserves what `opening` leaves."""
         self.budget = budget
         self.allot = replace(allot)  # a copy: the program holds the original
         self.caps = caps
@@ -127,7 +127,7 @@ class FitAccount:
             raise BudgetRefused("budget refused before reading: a fit has one first question, at the price reserved.")
 
     def _refusal(self, would: Sequence[Fraction]) -> BudgetRefused:
-        """Return, unraised, the refusal for the first cap that `would` passes: asked, remaining, and short of."""
+        """Return, unraised, the BudgetRefused for the first cap that `would` passes: asked, remaining, and short of."""
         for where, spent, after, cap in zip((None, *self.caps), self._spent(), would, self._most, strict=True):
             if after > cap:
                 asked, left = float(after - spent), float(cap - spent)
@@ -139,7 +139,7 @@ class FitAccount:
         raise AssertionError("nothing passes its cap")
 
     def _spent(self) -> list[Fraction]:
-        """Return spent amounts: on the worst-case record, then on the worst in each stratum with a cap, in order."""
+        """Return a list of spent amounts: on the worst-case record, then on the worst in each stratum with a cap."""
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:

@@ -55,7 +55,7 @@ def correct_data(path: Path, fingerprint: Callable[[bytes], str], reason: str) -
 def _amended(path: Path) -> Iterator[tuple[Append, Shared]]:
     """Hold the lock of the ledger `path`; UsageError if there is none, or it is empty.
 
-    Yield (function that appends a line, the account's name and versions so far).
+    Yield (function that appends a line, the account so far, a `Shared`).
     """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise UsageError(f"there is no ledger {path}.")

@@ -124,7 +124,7 @@ class Budget:
 
     @property
     def plain(self) -> Budget:
-        """The budget without a first question: all of its amount is the mechanism's."""
+        """`Budget` without a first question: all of its amount is the mechanism's."""
         return replace(self, first=None, least=None) if self.first is not None else self
 
     def opening(self, currency: Currency) -> float:
@@ -145,7 +145,7 @@ class Budget:
         return Allotment(Currency.PURE, less(self._row(self.epsilon, 1), self.opening(Currency.PURE)), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
-        """Return an allotment of `steps` steps on Poisson samples of `rate`, with the least noise in the budget."""
+        """Return an `Allotment` of `steps` steps on Poisson samples of `rate`, with the least noise in the budget."""
         from stratsynth.accounting.sampled import least_noise
 
         self._slack("steps on samples")
@@ -155,7 +155,7 @@ class Budget:
         return Allotment(Currency.SAMPLED, float(steps), self, noise=noise, rate=rate, first=first)
 
     def claimed(self) -> Allotment:
-        """Return an allotment of all epsilon for unchecked third-party claims; Unsupported for units of rows."""
+        """Return an `Allotment` of all epsilon for unchecked third-party claims; Unsupported for units of rows."""
         self._single("claims of third-party code are")
         return Allotment(Currency.CLAIMED, less(self.epsilon, self.opening(Currency.CLAIMED)), self)
 
@@ -230,7 +230,7 @@ class Allotment:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], promise: Budget) -> Allotment:
-        """Return the allotment of a dict `record` that `to_dict` wrote; `promise` is the budget of its fit."""
+        """Return the `Allotment` of a dict `record` that `to_dict` wrote; `promise` is the budget of its fit."""
         currency = Currency(record["currency"])
         return cls(
             currency, record[currency.unit], promise, record.get("noise"), record.get("rate"), record.get("first", 0.0)

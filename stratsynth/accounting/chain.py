@@ -126,7 +126,7 @@ class Chain:
         self._read, self._head = start + len(line), head
 
     def read(self) -> list[dict[str, Any]]:
-        """Return all lines as dicts, verified, and write nothing, to show a ledger; LedgerError if damaged."""
+        """Return a list of all lines, dicts, verified, and write nothing, to show a ledger; LedgerError if damaged."""
         with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as handle:
             return self._catch_up(handle, write=False)
 
@@ -150,7 +150,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Return `handle`'s lines as dicts, verified; complete a torn one if `write`; LedgerError if that fails."""
+        """Return a list of `handle`'s lines as dicts, verified; complete a torn one if `write`; or LedgerError."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")

@@ -94,7 +94,7 @@ class Charge:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
-        """Return the charge in `currency` of a `to_dict` record; ValueError if a joined one's numbers disagree."""
+        """Return the `Charge` in `currency` of a `to_dict` record; ValueError if a joined one's numbers disagree."""
         named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
         times, amount = record.get("times", 1), record[currency.unit]
         if "times" in record or "each" in record:
@@ -117,7 +117,7 @@ _Key = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=2**15)  # every stratum is charged at every moment
 def _keyed(stratum: Stratum) -> tuple[tuple[str, ...], _Key]:
-    """Return a stratum's column names, sorted, and its (column, tuple of levels) pairs, sorted."""
+    """Return (tuple of a stratum's column names, sorted; tuple of its (column, tuple of levels) pairs, sorted)."""
     return tuple(sorted(stratum.columns)), tuple(sorted(stratum.items))
 
 
@@ -153,7 +153,7 @@ class _Node:
             node.own[notion] += charge.at(declared, notion)
 
     def _below(self, stratum: Stratum) -> _Node:
-        """Return the stratum's node, in the first split by its columns that has it or is disjoint from it."""
+        """Return the stratum's node, in the first split by its columns that has it or is disjoint from it, or new."""
         columns, key = _keyed(stratum)
         splits = self.by.setdefault(columns, [])
         for split in splits:
@@ -192,7 +192,7 @@ class _Node:
 
 
 def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
-    """Return the exact cost of leaving one of these strata for another: the two largest add-remove costs, summed."""
+    """Return the exact cost of leaving one of `strata` (key -> node) for another: two largest add-remove costs' sum."""
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
 

@@ -41,7 +41,7 @@ class Copies:
             )
 
     def others(self) -> Iterator[tuple[str, str]]:
-        """Yield file name and ledger of each account of other data in the folder that have these rows."""
+        """Yield (file's name, ledger's name), texts, of each account of other data in the folder with these rows."""
         mine = self.registry.path
         noted = list[tuple[str, str, bytes, set[str]]]()
         for path in sorted(mine.parent.glob("*.accounts")):
@@ -77,7 +77,7 @@ class Copies:
 
 
 def _noted(line: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the marks in a line by version; empty where what stands there are none."""
+    """Return a mapping, version -> list of marks, from a line of the list; empty where what stands there are none."""
     found = line.get("contents")
     sound = isinstance(found, dict) and all(
         isinstance(marks, list) and all(isinstance(mark, str) for mark in marks) for marks in found.values()

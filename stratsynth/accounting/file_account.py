@@ -43,7 +43,7 @@ class FileAccount(FitAccount):
     ) -> None:
         """Open the account of a reservation, counting the charges and given answers of an interrupted run.
 
-        After the fit's first charge `charged` is called, which may read the rows.
+        After the first charge `charged` is called, which may read rows; `rest` reserves the rest; `lock`: descriptor.
         """
         super().__init__(
             request.budget, request.allot, standing, reservation["seed"], request.caps, request.opening, rest
@@ -94,7 +94,7 @@ class FileAccount(FitAccount):
         self._append({"kind": "charge", "moment": moment, "asked": asked, "distance": distance, "charges": stated})
 
     def recall(self, moment: int, asked: str) -> State | None:
-        """Return a batch's (`moment`, key `asked`) journalled answers or None; LedgerError if damaged."""
+        """Return a batch's (`moment`, key `asked`) journalled answers, a `State`, or None; LedgerError if damaged."""
         if (moment, asked) not in self._paid:
             return None
         path, given = self._folder / answer_name(moment, asked), self._given.get((moment, asked))

@@ -23,9 +23,9 @@ from stratsynth.errors import UsageError
 
 
 def unfinished(path: Path) -> dict[str, frozenset[str]]:
-    """Return the fits of the ledger `path` that equal requests would resume; none without a file that can be opened.
+    """Return a mapping from identity to a set of hashes: the fits of ledger `path` that equal requests would resume.
 
-    By identity: the hashes of the certificate's sections with which they were begun, where their version kept them.
+    The hashes are of the certificate's sections at their beginning, as far as kept; {} without a ledger file.
     """
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         return {}
@@ -97,5 +97,5 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def _named(whose: Shared) -> dict[str, Any]:
-    """Return a dict of an account's name and number of versions; empty for an account without a name."""
+    """Return a dict: `account`, the name of the account `whose`, and its number of `versions`; {} without a name."""
     return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

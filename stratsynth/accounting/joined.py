@@ -21,12 +21,12 @@ CANDIDATES = "candidates"
 
 
 def listed(charges: Sequence[Charge]) -> Sequence[Charge]:
-    """Return the charges as a certificate lists them: unchanged up to MOST_SINGLE of them, else joined."""
+    """Return a sequence of `Charge` as a certificate lists them: unchanged up to MOST_SINGLE of them, else joined."""
     return charges if len(charges) <= MOST_SINGLE else joined(charges)
 
 
 def joined(charges: Iterable[Charge]) -> list[Charge]:
-    """Return a list with one charge for all that differ in nothing but their candidates, in the order of first ones."""
+    """Return a list of `Charge`, one for all that differ in nothing but their candidates, in order of first ones."""
     groups: dict[tuple[Any, ...], tuple[Charge, list[Any]]] = {}
     for charge in charges:
         _, several = groups.setdefault(_key(charge), (charge, []))

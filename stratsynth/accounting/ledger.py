@@ -51,7 +51,7 @@ class Ledger(Protocol):
     """A store of reservations on one set of data."""
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve the request's whole allotment, return the fit's account; else raise (BudgetRefused), unchanged."""
+        """Reserve the request's whole allotment, return a `FitAccount`; else raise (BudgetRefused), unchanged."""
 
 
 def fresh_seed(request: Request) -> int:

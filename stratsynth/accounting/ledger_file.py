@@ -95,7 +95,7 @@ class FileLedger:
         self._chain = Chain(path)
 
     def open(self, request: Request) -> FileAccount:
-        """Return the account of the request's interrupted fit or of a new reservation; BudgetRefused beyond the cap."""
+        """Return the `FileAccount` of the request's interrupted fit or new reservation; BudgetRefused beyond a cap."""
         self.refuse_other()
         with self._chain.locked() as append:
             data, note = self._ready(append, request)
@@ -130,7 +130,7 @@ class FileLedger:
                 raise
 
     def _standing(self, head: Mapping[str, Any], note: str, known: tuple[str, ...]) -> Standing:
-        """Return the account's state by the lines so far, with `note`; `head` is the first, `known` other accounts."""
+        """Return the account's `Standing` by the lines so far, with `note`; `head` is the first, `known` accounts."""
         lines = self._chain.lines
         reserved, whose = [allotment_of(line) for line in reservations(lines)], shared_by(lines)
         delta = readable(reserved, head["delta"])
@@ -153,7 +153,7 @@ class FileLedger:
         """Begin a new ledger by `append`, or check this one for the request: LedgerError, UsageError if unfit.
 
         Returns:
-            The fingerprint of the data, and the certificate's note about the registry beside them, or an empty text.
+            (fingerprint of the data, the certificate's note about the registry beside them, or an empty text).
         """
         note, new, budget = "", not self._chain.lines, request.budget
         if new and journal_of(self.path).exists():
@@ -198,7 +198,7 @@ class FileLedger:
             self._registry.refuse_other(self.path, self._reason)
 
     def _listed(self, *, new: bool) -> str:
-        """List the ledger, `new` or not, in the data's registry; return a note for the certificate if that fails."""
+        """List the ledger, `new` or not, in the data's registry; return the certificate's note if that fails, or ""."""
         if self._registry is None:
             return ""
         return self._registry.note(self.path, self._account, self._reason, new=new)

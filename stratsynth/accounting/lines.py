@@ -107,7 +107,7 @@ def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
 
 
 def reservations(lines: Sequence[Mapping[str, Any]], until: int | None = None) -> list[Mapping[str, Any]]:
-    """Return the `reserve` lines, each with the allotment of its fit's `rest` line, if one stands before `until`."""
+    """Return a list of `reserve` lines, each with the allotment of its fit's `rest` line, if in the first `until`."""
     rests = {line["run"]: line["allot"] for line in lines[:until] if line["kind"] == "rest"}
     made = [line for line in lines if line["kind"] == "reserve"]
     return [{**line, "allot": rests[line["run"]]} if line["run"] in rests else line for line in made]
@@ -132,7 +132,7 @@ class Shared:
 
 
 def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
-    """Return the account's latest name (None without one), data versions and corrections, from ledger lines."""
+    """Return the account's `Shared`: latest name (None without one), data versions, corrections, by ledger lines."""
     names = [line["name"] for line in lines if line["kind"] == "account"]
     versions = [line["data"] for line in lines if line["kind"] in ("ledger", "version")]
     why = tuple(line["reason"] for line in lines if line["kind"] == "version" and "reason" in line)
@@ -159,7 +159,7 @@ def stated_budget(budget: Budget) -> dict[str, Any]:
 
 
 def allotment_of(line: Mapping[str, Any]) -> Allotment:
-    """Return the allotment that a `reserve` line of a ledger states, with its budget."""
+    """Return the `Allotment` that a `reserve` line of a ledger states, with its budget."""
     return Allotment.from_dict(line["allot"], Budget(**line["budget"]))
 
 

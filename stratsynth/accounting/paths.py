@@ -58,8 +58,8 @@ def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tup
 
     Args:
         path: The ledger.
-        runs: Each fit of the ledger, True if it is over.
-        answers: The run and the journal's file name of each batch that was charged.
+        runs: Mapping from the name of each fit of the ledger to True if it is over.
+        answers: Set of pairs, (name of the fit, file name in its journal), one for each batch that was charged.
     """
     for folder in _folders(path):
         names, over = {file.name for file in folder.glob("*.npz")}, runs.get(folder.name)

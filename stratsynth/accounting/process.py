@@ -59,11 +59,11 @@ class ProcessLedger:
 
     @property
     def joined(self) -> ProcessLedger:
-        """The ledger that has this one's reservations: itself, or the one that it became a part of."""
+        """`ProcessLedger` that has this one's reservations: itself, or the one that it became a part of."""
         return self if self._joined is None else self._joined.joined
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve the request's allotment and return the fit's account; else BudgetRefused or UsageError."""
+        """Reserve the request's allotment and return the `FitAccount`; else BudgetRefused or UsageError."""
         with _LOCK:
             return self._stopped.pop(request.identity, None) or self._reserve(request)
 
@@ -118,7 +118,7 @@ class MemoryAccount(FitAccount):
         rest: Callable[[], Standing] | None = None,
         ledger: ProcessLedger | None = None,
     ) -> None:
-        """Open the account of a request; `ledger` has it again for an equal one if it closes before its rest."""
+        """Open the account of a request; function `rest` reserves its rest; `ledger` has it again if closed before."""
         seed = fresh_seed(request)
         super().__init__(request.budget, request.allot, standing, seed, request.caps, request.opening, rest)
         self._identity, self._ledger = request.identity, ledger
@@ -163,9 +163,9 @@ class SharedLedger:
         Args:
             known: The data's name without a look at them, such as a path; None for data in memory.
             held: The object that holds the data; data in memory are known by it for as long as it lives.
-            fingerprint: The fingerprint of the data under a key; called when a fit reserves.
+            fingerprint: Function from a key to the data's fingerprint; called when a fit reserves.
             cap: The largest epsilon that may be spent on the data; None leaves the cap as it is.
-            contents: Reads the data and returns their marks under a key; called once for each fingerprint.
+            contents: Reads the data; returns a function from key to list of marks. Called once for each fingerprint.
             refuse: Called when a fit reserves; refuses a fit of data whose copy has a ledger.
 
         Raises:
@@ -197,7 +197,7 @@ class SharedLedger:
         return self._account.reserved
 
     def open(self, request: Request) -> FitAccount:
-        """Reserve the request on the one ledger of these data and of equal ones, and return the fit's account."""
+        """Reserve the request on the one ledger of these data and of equal ones, and return the `FitAccount`."""
         with _LOCK:
             if not _KEY:
                 _KEY.append(SystemEntropy().read(32))
@@ -217,7 +217,7 @@ class UnchargedLedger:
     """A ledger for data declared public: each fit keeps to its allotment, and nothing is added up."""
 
     def open(self, request: Request) -> FitAccount:
-        """Return an account in memory for the request's fit; nothing is reserved or added up."""
+        """Return a `MemoryAccount` for the request's fit; nothing is reserved or added up."""
         standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
         return MemoryAccount(request, standing)
 

@@ -40,7 +40,7 @@ def budget_of(
     first: float | None = None,
     public: bool = False,
 ) -> Budget:
-    """Return a `Budget` of epsilon, `delta`, `neighbours`; for `public` data and a larger epsilon a `PublicBudget`.
+    """Return a `Budget` of epsilon, `delta`, `neighbours`; a larger epsilon gives a `PublicBudget` if `public` is True.
 
     `first` is the share that a first question costs, None for the default; UsageError for such an epsilon otherwise.
     """

@@ -60,7 +60,7 @@ class Registry:
         return lines
 
     def names(self) -> tuple[str, ...]:
-        """Return each account's name, or else its ledger's file name, oldest first, for certificates; never a path."""
+        """Return a tuple of the accounts' names, or else their ledgers' file names, oldest first; never a path."""
         return tuple(line.get("account") or Path(line["ledger"]).name for line in self.known())
 
     def refuse_other(self, ledger: Path | None, reason: str | None) -> None:

@@ -124,7 +124,7 @@ def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: f
 
 
 def fitting(epsilon: float, like: Allotment) -> str:
-    """Return a sentence that ends a refusal: the largest epsilon that fits, at the delta of `like`; 0: nothing fits."""
+    """Return a sentence that ends a refusal: `epsilon`, the largest that fits (0: none), at the delta of `like`."""
     if not epsilon:
         return "Nothing more fits."
     return f"The largest epsilon that fits now is {epsilon:g}, at delta {like.promise.delta:g}."

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def protecting(budget: Budget, schema: Schema) -> Budget:
-    """Return the budget with the schema's unit, rows a unit, public columns; Unsupported: pairs without a promise."""
+    """Return the `Budget` with the schema's unit, rows a unit, public columns; Unsupported: pairs without a promise."""
     unit, rows = (schema.unit, 1) if isinstance(schema.unit, str) else (schema.unit.column, schema.unit.max_rows)
     if budget.neighbours == Neighbours.ATTRIBUTE:
         _check_attribute(schema)
@@ -71,7 +71,7 @@ def per_unit(allot: Allotment) -> Allotment:
 
 
 def for_units(charges: Sequence[Charge], budget: Budget) -> list[Charge]:
-    """Return charges of single rows as those of a budget's units of k rows: sensitivities times k, amounts k^power."""
+    """Return a list of `Charge`: those of single rows for units of k rows: sensitivities times k, amounts k^power."""
     return [_times(charge, budget.rows) for charge in charges] if budget.rows > 1 else list(charges)
 
 

@@ -31,7 +31,7 @@ TOGETHER = 2**20
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Return a list of Answers, one a query, in order, by the least squares; each has arrays with one entry a cell.
+    """Return a list of `Answer`, one a query, in order, by the least squares; each has arrays with one entry a cell.
 
     Raises:
         UsageError: A column or level that the schema does not know, or a query that makes no sense.

@@ -148,7 +148,7 @@ class _Part:
         return replace(asked, kept=np.tile(~self.lacking * 1.0, (asked.number, 1)))
 
     def _all(self, inside: Floats) -> tuple[Functions, Floats]:
-        """Return the most records of lacking strata in each cell: as functions measured, and as declared numbers.
+        """Return (`Functions`, array): the most records of lacking strata in each cell, as measured, and as declared.
 
         `inside` (cells, strata) is 1 where such a stratum may have records.
         """
@@ -182,9 +182,9 @@ class _Part:
         return found
 
     def _count(self, cells: Sequence[str], *, everything: bool = False) -> Floats:
-        """Return an array, by `cells` (columns), of noisy counts in strata with tables, under the query's condition.
+        """Return a flat array: noisy counts by cell of the columns `cells` in strata with tables; NaN if unknown.
 
-        `everything` drops conditions on columns that define no strata.
+        Under the query's condition, of which `everything=True` drops what is on columns that define no strata.
         """
         by = self.squares.tables.by
         where = {name: some for name, some in self.query.where.items() if name in by or not everything}
@@ -203,7 +203,7 @@ class _Part:
         return np.clip(part, 0.0, 1.0)
 
     def _over(self, names: Sequence[str], values: Floats, cells: Sequence[str] | None = None) -> Floats:
-        """Return an array over the cells of columns `cells`, by default the query's, of `values` by cell of `names`.
+        """Return a flat array: `values` by cell of `names`, over the cells of columns `cells`, by default the query's.
 
         `names` are some of these columns.
         """

@@ -112,7 +112,7 @@ def _based(model: Estimate, query: Query, mean: Mean | str) -> dict[str, float]:
 
 
 def _row(model: Estimate, query: Query, mean: Mean | str) -> dict[str, Any]:
-    """Return a dict, figure -> value, for a cell of a query to a model of means: its Mean, or why there is none."""
+    """Return a dict, figure -> value, of a cell of a query to a model of means: of its Mean, or a text why none."""
     if isinstance(mean, str):
         return dict(zip(_KEYS, (*[np.nan] * 6, "not_estimable", np.nan, np.nan, mean), strict=True))
     inner, outer = (half_width(*error, query.level) for error in (mean.noise, mean.both))
@@ -164,7 +164,7 @@ def _asked(schema: Schema, query: Query, cell: Mapping[str, str]) -> Group:
 
 
 def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Estimate]:
-    """Return a mapping from each group's key (`_key`) to its estimate, of all groups of a model of means.
+    """Return a mapping from each group's key (`_key`) to its `Estimate`, of all groups of a model of means.
 
     Where strata are split again, the innermost ones have an entry.
     """

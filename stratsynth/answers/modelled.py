@@ -64,7 +64,7 @@ def modelled(
 
 
 def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, laws: Mapping[str, Inside]) -> float:
-    """Return a model's count of `total`, share, rate, mean or quantile (by `laws`) for a query's `cell` by column."""
+    """Return a model's count of `total`, share, rate, mean or quantile (by `laws`) for `cell` (column -> code)."""
     where = {name: frozenset(codes(model.schema, name, levels)) for name, levels in query.where.items()}
     group = _narrowed(where, {name: cell[name] for name in query.by})
     if query.numeric:

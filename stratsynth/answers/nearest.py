@@ -22,7 +22,7 @@ class Nearest(dict[tuple[str, ...], str]):
     """Columns of a question -> note that no measured table covers them; computed on first use."""
 
     def __init__(self, squares: Squares) -> None:
-        """Keep the least squares, which know all measured tables."""
+        """Keep the release's `Squares`, least squares that know all measured tables."""
         super().__init__()
         self._squares = squares
         self._tables = squares.tables

@@ -108,7 +108,7 @@ class Query:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Key shared by queries that differ only in the levels of their conditions; these are answered together."""
+        """Tuple, a key of queries that differ only in the levels of their conditions; these are answered together."""
         settings = (self.statistic, self.level, self.order if self.statistic == "quantile" else None)
         return (*settings, self.columns, self.by, tuple(sorted(self.where)), tuple(sorted(self.versus.items())))
 

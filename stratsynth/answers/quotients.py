@@ -68,11 +68,11 @@ def quotients(
 
     Args:
         squares: Least squares of the release.
-        asked: Numerators and denominators.
+        asked: `QueryBatch` of numerators and denominators.
         level: Probability of each interval.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
-        reference: Index of the cell that each one is compared with; None for the quotients themselves.
-        against: Numerators and denominators that a cell is compared with; those of `asked` by default.
+        reference: Array of the index of the cell that each one is compared with; None for the quotients themselves.
+        against: `QueryBatch` that a cell is compared with; those of `asked` by default.
         one_total: True if all cells are shares of one total, so that a row is in one of them only.
     """
     found = quotient(squares, asked)
@@ -110,8 +110,8 @@ def correlations(
     Args:
         between: Covariances of their noise.
         together: Covariances of their sampling errors.
-        noise: Variances of the noise of each.
-        sampling: Variances of the sampling error of each.
+        noise: Pair of arrays, the variances of the noise of each.
+        sampling: Pair of arrays, the variances of the sampling error of each.
     """
 
     def correlation(covariance: Floats, one: Floats, other: Floats) -> Floats:

@@ -65,7 +65,7 @@ def size_estimates(
         labels: The label of each group.
         values: Its measured number of records; anything where the variance is infinite.
         variances: The noise variance of each; infinite for a group that was not measured.
-        pooled: A separate measurement of everybody's number with its variance; None without one.
+        pooled: Pair of a separate measurement of everybody's number and its variance; None without one.
     """
     known = np.isfinite(variances)
     if pooled is None and not known.all():

@@ -61,7 +61,7 @@ class Functions:
     """Functions that are added to these, one to each; None for none."""
 
     def times(self, name: str, factor: Floats) -> Functions:
-        """Return these functions multiplied by `factor`, an array (functions or 1, levels), of the column `name`."""
+        """Return `Functions`: these multiplied by `factor`, an array (functions or 1, levels), of the column `name`."""
         factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
         factor = self.factors[name] * factor if name in self.factors else factor
         return replace(self, factors={**self.factors, name: factor})
@@ -127,7 +127,7 @@ class Interaction:
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return (pooled part, a number a function; rest (functions, strata), 0 where unmeasured) of `weights`."""
+        """Return (array by function: pooled part; array (functions, strata): rest, 0 where unmeasured) of `weights`."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
@@ -221,7 +221,7 @@ class Squares:
         return result
 
     def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
-        """Return (strata's measured totals, their variances, infinite: none; everybody's (total, variance) or None)."""
+        """Return (array of strata's totals; their variances, infinite: none; everybody's (total, variance) or None)."""
         return self._totals
 
     @cached_property
@@ -329,7 +329,7 @@ class Squares:
         return self._found[columns]
 
     def _sums(self, columns: Columns) -> list[tuple[Floats, Floats, float]]:
-        """Return (copy of the interaction of `columns`, mask of its strata, variance) for each measured sum of some."""
+        """Return a list of (copy of the interaction of `columns`, mask of strata, variance), one a measured sum."""
         found = []
         for leaves, tables in self._across.items():
             copy = _average(tables, columns)
@@ -341,7 +341,7 @@ class Squares:
 
     @cached_property
     def _across(self) -> dict[tuple[int, ...], list[Noisy]]:
-        """Mapping from the numbers of several strata to the tables that count them together."""
+        """Mapping from the numbers of several strata to a list of `Noisy`, the tables that count them together."""
         found: dict[tuple[int, ...], list[Noisy]] = {}
         for each in self.tables.across:
             found.setdefault(each.leaves, []).append(each.table)
@@ -367,7 +367,7 @@ class Squares:
 
     @cached_property
     def _by_shape(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
-        """List of (columns, numbers of their strata, tables), one for tables of equal columns and shape."""
+        """List of (columns, array of strata's numbers, `Noisy` tables), one for tables of equal columns and shape."""
         groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
         for number, leaf in enumerate(self.tables.leaves):
             for table in leaf.tables:

@@ -110,7 +110,7 @@ def read_tables(
     model: Callable[[], Model],
     laws: Mapping[str, Inside] | None = None,
 ) -> Tables:
-    """Return the tables of a release by stratum: measurements with the strata that they belong to.
+    """Return the `Tables` of a release: its measurements, with the strata that they belong to.
 
     Args:
         schema: All columns of the release.
@@ -158,7 +158,7 @@ def read_tables(
 def conditions(certificate: Certificate, *, tables: bool = True) -> tuple[str, ...]:
     """Return a tuple of sentences on assumptions of a certificate's intervals.
 
-    One if answers chose questions; of answers from `tables`, one if public shares state their survey's design error.
+    One if answers chose questions; one if `tables` is True and public shares state their survey's design error.
     """
     chosen = any(charge.kind == "choose" for charge in certificate.charges)
     design = certificate.weights.design if tables else None

@@ -141,7 +141,7 @@ def person_schema() -> Schema:
 
 
 def linked_schema() -> LinkedSchema:
-    """Return the public schema of households and their persons as linked tables, with the rules across them."""
+    """Return the public `LinkedSchema` of households and their persons, with the rules across them."""
     from stratsynth.census import two_tables
 
     return two_tables.linked_schema()
@@ -171,7 +171,7 @@ def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
 
 
 def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
-    """Return the shares of groups by the columns `by`, those of `shares`, as public weights with their citation."""
+    """Return public `Weights`: the shares of groups by the columns `by`, those of `shares`, with their citation."""
     return Weights.public(shares(by), citation=CITATION)
 
 

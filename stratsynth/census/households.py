@@ -72,7 +72,7 @@ def frames(seed: int, start: int, rows: int) -> tuple[pd.DataFrame, pd.DataFrame
 
 
 def chunks(seed: int, start: int, rows: int) -> Iterator[tuple[int, dict[str, Codes], dict[str, Codes]]]:
-    """Yield (number of the first household, codes of households, codes of persons) by column, for a chunk each.
+    """Yield (number of the first household, codes of households, codes of persons), by column, for chunks of `rows`.
 
     Numeric columns hold numbers; SERIALNO of both counts the households of the chunk, from 0 on.
     """
@@ -126,14 +126,14 @@ def _chunk(own: Keys) -> tuple[dict[str, Codes], dict[str, Codes]]:
 
 
 def _marriage(stated: Codes, codes: Mapping[str, Codes]) -> Codes:
-    """Return codes of MAR: the stated ones; a drawn one that nobody is there for is another."""
+    """Return codes of MAR: `stated` ones from 0; at -1 those of `codes`, none married; at -2 those of `codes`."""
     apart = np.where(codes["AGEP"] >= 65, WIDOWED, NEVER)
     single = np.where(codes["MAR"] == MARRIED, apart, codes["MAR"])
     return np.where(stated >= 0, stated, np.where(stated == -1, single, codes["MAR"]))
 
 
 def _members(own: Keys) -> list[_Member]:
-    """Return the members of the households with these keys, each array in the households' order."""
+    """Return a list of `_Member`, the householder first: its arrays have an entry for each household key in `own`."""
     head = people_of(
         own,
         YEAR,
@@ -206,18 +206,18 @@ def _members(own: Keys) -> list[_Member]:
 
 
 def _single(age: Codes) -> Codes:
-    """Return codes of MAR of children at home: never married below 25, drawn from there on."""
+    """Return codes of MAR of children of these ages at home: never married below 25, else -1, to be drawn."""
     return np.where(age < 25, NEVER, -1)
 
 
 def _drawn(name: str, codes: Mapping[str, Codes], own: Keys, of: str = "") -> Codes:
-    """Return the codes of a variable of these households, or of something in them with keys `own`."""
+    """Return the codes drawn of variable `name` (`of` a thing, if any), given `codes`, a mapping, and keys `own`."""
     table = household_tables().get(name) or tables()[name]
     return table.draw(codes, draws(own, f"{name} {of}" if of else name))
 
 
 def _type(members: list[_Member], sex: Codes, size: Codes) -> Codes:
-    """Return codes of HHT, from 0 on: couples, other families by the householder's sex, then nobody's."""
+    """Return codes of HHT, from 0 on: couples, families by the householder's `sex`, others by it and `size`."""
     family = np.any([member.there for member in members[2 : 2 + CHILDREN + 2]], axis=0)
     married = members[1].there & (members[1].married == MARRIED)
     kin = np.where(sex == 0, 1, 2)
@@ -226,7 +226,7 @@ def _type(members: list[_Member], sex: Codes, size: Codes) -> Codes:
 
 
 def _table(of: object, codes: Mapping[str, Codes], key: str, numbers: Codes, order: Codes | None = None) -> pa.Table:
-    """Return an Arrow table of codes, and numbers in numeric columns, with the key, and the order, before them."""
+    """Return an Arrow table: `key` of `numbers`, SPORDER of `order` if given, then schema `of`'s columns of `codes`."""
     import pyarrow as pa
 
     from stratsynth.schema import Categorical, Schema

@@ -84,18 +84,18 @@ def schema() -> Schema:
 
 @cache
 def tables() -> Mapping[str, ConditionalTable]:
-    """Return each variable's table by name, in the order of drawing."""
+    """Return a mapping from variable to its `ConditionalTable`, in the order of drawing."""
     return _tables(_FILES, {})
 
 
 @cache
 def household_tables() -> Mapping[str, ConditionalTable]:
-    """Return the table of each variable of a household by name, in the order of drawing."""
+    """Return a mapping from variable of a household to its `ConditionalTable`, in the order of drawing."""
     return _tables(("households",), {name: table.levels for name, table in tables().items()})
 
 
 def _tables(files: Sequence[str], before: Mapping[str, tuple[str, ...]]) -> Mapping[str, ConditionalTable]:
-    """Return each variable's table in some files; `before` are the levels of variables drawn before."""
+    """Return a mapping from variable to `ConditionalTable` in some files; `before` are levels of those drawn before."""
     levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
     for name, column in schema().columns.items():
         if isinstance(column, Categorical):
@@ -109,7 +109,7 @@ def _tables(files: Sequence[str], before: Mapping[str, tuple[str, ...]]) -> Mapp
 
 
 def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> ConditionalTable:
-    """Return the conditional table of a variable with the levels `own`: the product of the factors in `keys`.
+    """Return the `ConditionalTable` of a variable with the levels `own`: the product of the factors in `keys`.
 
     These are its TOML section. The table has the coarsest groups of the other columns' codes that all factors need;
     `levels` are the other columns' levels.

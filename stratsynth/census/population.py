@@ -43,7 +43,7 @@ def frame(by: Sequence[str]) -> pd.DataFrame:
 
 
 def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
-    """Return (integers in proportion to the census model's cell shares, an axis per column of `by`; their sum)."""
+    """Return (array in proportion to the census model's cell shares, an axis a column of `by`; its sum), integers."""
     joint, have = np.array(1, object), list[str]()
     steps = _DRAWN + _AGE if "AGEP" in by else _DRAWN
     for name in steps:

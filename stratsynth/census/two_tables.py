@@ -34,7 +34,7 @@ def person_schema() -> Schema:
 
 @cache
 def linked_schema() -> LinkedSchema:
-    """Return the schema of both tables: sizes, children and incomes are those of the persons."""
+    """Return the `LinkedSchema` of both tables: sizes, children and incomes are those of the persons."""
     return LinkedSchema(
         parent=household_schema(),
         child=person_schema(),
@@ -47,7 +47,7 @@ def linked_schema() -> LinkedSchema:
 
 
 def derived() -> dict[str, ChildCount | ChildSum]:
-    """Return the columns of households that are made of their persons: members, children, income."""
+    """Return a mapping from the columns of households that are made of their persons to `ChildCount` or `ChildSum`."""
     return {
         "NP": ChildCount(top=8),
         "N18": ChildCount(where={"AGEP": "..17"}, besides_reference=True, top=CHILDREN),
@@ -56,7 +56,7 @@ def derived() -> dict[str, ChildCount | ChildSum]:
 
 
 def across(household: Schema, person: Schema) -> tuple[Rule, ...]:
-    """Return the rules that tie households to their persons, as far as the two schemas have their columns."""
+    """Return a tuple of `Rule`, which tie households to their persons, as far as the two schemas have their columns."""
     children = [*map(str, range(CHILDREN)), f"{CHILDREN}+"]
     found = [Rule(when={"NP": str(n)}, never={"N18": tuple(children[n:])}) for n in range(1, CHILDREN + 1)]
     if "HHT" in household.columns:

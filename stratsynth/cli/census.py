@@ -257,7 +257,7 @@ def census_tasks() -> None:
 
 
 def _linked(out: Path, columns: list[str] | None, households: list[str] | None, year: int, state: str | None) -> None:
-    """Write the schema of households and their persons, with the usual columns where none are named."""
+    """Write the schema of households and their persons to file `out`, with the usual columns where none are named."""
     from stratsynth.census.acs.linked import HOUSEHOLD, PERSON, make_linked
     from stratsynth.files.atomic import write_text
 
@@ -273,7 +273,7 @@ def _listed(text: str | None) -> list[str] | None:
 
 
 def _tables(given: list[str] | None) -> dict[str, str]:
-    """Return files by column from texts COLUMN=FILE, `given`; {} for None, UsageError for another form."""
+    """Return a mapping, column -> file, from texts COLUMN=FILE, `given`; {} for None, UsageError for another form."""
     found = {}
     for text in given or ():
         name, sign, path = text.partition("=")

@@ -75,7 +75,7 @@ def _state(fit: Mapping[str, Any]) -> str:
 
 
 def ledger_page(found: Mapping[str, Any]) -> Page:
-    """Return the Page of a ledger's facts `found`, of `read_ledger`: epsilon spent at its delta, cap's rest, fits."""
+    """Return the Page of `read_ledger`'s mapping `found`: epsilon spent at its delta, the cap's rest, and the fits."""
     if not found["fits"]:
         return Page(f"{found['ledger']}: nothing has been spent.")
     cap, left = found["cap_epsilon"], found.get("left_epsilon")

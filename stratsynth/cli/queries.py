@@ -152,7 +152,7 @@ def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[s
 
 
 def read_queries(file: Path) -> list[Query]:
-    """Return the queries of a JSON file; UsageError if it is unreadable, no list of mappings, or has unknown keys."""
+    """Return a list of `Query` of a JSON file; UsageError if unreadable, no list of mappings, or with unknown keys."""
     from stratsynth.answers import Query
 
     try:
@@ -171,7 +171,7 @@ def read_queries(file: Path) -> list[Query]:
 
 
 def _rows(found: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return one dict for each result, from `found`, lists by column; unknown numbers become None."""
+    """Return a list of one dict a result, from `found`, lists by column; unknown numbers become None."""
     plain = {name: [None if _unknown(value) else value for value in values] for name, values in found.items()}
     return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
 

@@ -79,7 +79,7 @@ def schema_check(
 
 
 def echo_linked(parent: Path, child: Path, schema: Path, *, as_json: bool) -> None:
-    """INTERNAL: print how two linked files fit their schema; exit code 1 if more than 1 % of the rows would be lost."""
+    """INTERNAL: print how linked files `parent`, `child` fit their schema; exit code 1 if over 1 % would be lost."""
     from stratsynth.data.linked_check import check_linked
     from stratsynth.data.sources import open_source
     from stratsynth.schema.linked import LinkedSchema
@@ -114,7 +114,7 @@ def draft_schema(data: Path, out: Path, table: str | None = None, query: str | N
 
 
 def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: return numbers of rows and values of `data` (its `table`, `query`) unfit to a schema, JSON values."""
+    """INTERNAL: return a dict of numbers of rows and values of `data` (its `table`, `query`) unfit to a schema."""
     from stratsynth.data.draft import check
     from stratsynth.recipes.rows_argument import rows_of
     from stratsynth.schema import Schema
@@ -127,7 +127,7 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 
 def check_page(found: Mapping[str, Any]) -> Page:
-    """Return the Page, stamped INTERNAL, of `found`, `check_schema`'s numbers of rows and values that do not fit."""
+    """Return the Page, stamped INTERNAL, of the mapping `found` of `check_schema`: rows and values that do not fit."""
     stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])
@@ -168,21 +168,21 @@ def _first(names: Sequence[str]) -> str:
 
 
 def _values(column: Mapping[str, Any]) -> str:
-    """Return text: a column's unknown values with their numbers of rows; a dash without any."""
+    """Return text on a column's dict in a check: unknown values with their numbers of rows; a dash without any."""
     named = [f"{value!r} in {count:,}" for value, count in column["unknown"].items()]
     more = column["outside"] - sum(column["unknown"].values())
     return ", ".join(named) + (f" and others in {more:,}" if more > 0 and named else "") or "–"
 
 
 def _rules(rules: Sequence[Mapping[str, Any]], rows: int) -> list[str]:
-    """Return lines on structural rules that rows break, with the remedy; [] without rules."""
+    """Return a list of lines on `rules`, dicts of a rule and the rows that break it, with remedy; [] without rules."""
     from stratsynth.data.lost import broken_lines
 
     return broken_lines([(rule["rule"], rule["rows"]) for rule in rules], rows) if rules else []
 
 
 def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
-    """Return sentences on lines of a CSV file that are no records, from their numbers; [] without any."""
+    """Return a list of sentences on lines of a CSV file that are no records, from a mapping of numbers; [] if none."""
     said = []
     if lines.get("quotes"):
         said.append(
@@ -198,7 +198,7 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
 
 
 def _weighed(weight: Mapping[str, float] | None) -> list[str]:
-    """Return the sentence on row weights, from their sums and numbers; [] for None."""
+    """Return a list of one sentence on row weights, from the mapping of their sums and numbers; [] for None."""
     if weight is None:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
@@ -210,7 +210,7 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
 
 
 def _units(unit: Mapping[str, int] | None) -> list[str]:
-    """Return the sentence on units of several rows, from their numbers; [] for None."""
+    """Return a list of one sentence on units of several rows, from the mapping of their numbers; [] for None."""
     if unit is None:
         return []
     beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"

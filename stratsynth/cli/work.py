@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, CertificateRecord]:
-    """Refuse all that can be refused, then fit and write the release; return (its folder, certificate record).
+    """Refuse all that can be refused, then fit and write the release; return (its folder, `CertificateRecord`).
 
     Args:
         path: The recipe.
@@ -40,7 +40,7 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Cert
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
-    """Return the plan of the recipe file `path`; draw it into the file `picture` if that is not None."""
+    """Return the `Plan` of the recipe file `path`; draw it into the file `picture` if that is not None."""
     from stratsynth.recipes.outlook import planned
     from stratsynth.recipes.recipe import Recipe
 
@@ -175,7 +175,7 @@ def sample_release(
 
 
 def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> tuple[int, str]:
-    """Write `rows` parents of a release, and their child rows, as two Parquet files into the new folder `out`.
+    """Write `rows` parents, drawn by `seed`, and child rows as two Parquet files to the new folder `out`.
 
     Returns the number of all rows, and a line with that of each table.
     """
@@ -260,7 +260,7 @@ def describe_rules(folder: Path) -> list[tuple[str, str]]:
 
 
 def list_mechanisms() -> list[dict[str, Any]]:
-    """Return a dict for each registered mechanism: name, its module's first sentence, paper, package, settings."""
+    """Return a list of dicts, one a mechanism: name, summary (a first sentence), paper, package, settings."""
     from stratsynth.errors import StratsynthError
     from stratsynth.mechanisms import installed, load
     from stratsynth.mechanisms.documented import listed

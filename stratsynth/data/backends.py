@@ -32,7 +32,7 @@ class Backend(Protocol):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Kinds of reads that its rows support, a subset of `tables`, `sums`, `columns` and `frame`."""
+        """Set of kinds of reads that its rows support, of `tables`, `sums`, `columns` and `frame`."""
 
     def fingerprint(self, key: bytes) -> str:
         """Return the data's hash, a text, under the secret bytes `key`: equal for equal content alone."""
@@ -41,7 +41,7 @@ class Backend(Protocol):
         """Return a backend of the same data that encodes rows by another schema; nothing is read."""
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Return the rows, which the driver asks for after its first charge; sums need `numbers` to be True."""
+        """Return the `Rows`, which the driver asks for after its first charge; sums need `numbers` to be True."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Memory:
         return replace(self, schema=schema)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read and encode all rows, and return them in memory; sums need `numbers` to be True."""
+        """Read and encode all rows, and return the `Rows` in memory; sums need `numbers` to be True."""
         return load_rows(self.schema, self.source, numbers=numbers)
 
 
@@ -100,7 +100,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 
 
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
-    """Return the backend of the named engine, or of "auto" by declared size, on the rows of `source`, in a schema.
+    """Return the `Backend` of the named engine, or of "auto" by declared size, on the rows of `source`, in a schema.
 
     Unsupported if this engine does not read such a source, or no order of its rows serves the schema's unit.
     """

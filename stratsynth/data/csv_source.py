@@ -26,7 +26,7 @@ class CsvSource(FileSource):
     record = "one physical line of the CSV file"
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, from the file's header."""
+        """Return a tuple of the names of the columns, from the file's header."""
         with self.open() as file:
             return tuple(csvlines.header(self._unpacked(file)))
 
@@ -52,7 +52,7 @@ class CsvSource(FileSource):
             return -(-os.fstat(packed.fileno()).st_size // csvlines.BLOCK)
 
     def left_out(self) -> LeftOut:
-        """INTERNAL. Numbers of lines that are no records: bad quotes, or another number of fields."""
+        """INTERNAL. Return `LeftOut`, numbers of lines that are no records: bad quotes, or another number of fields."""
         with self.open() as packed:
             file = self._unpacked(packed)
             return csvlines.left_out(file, len(csvlines.header(file)))

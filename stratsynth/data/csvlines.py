@@ -71,7 +71,7 @@ def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list
 
 
 def left_out(file: IO[bytes], width: int) -> LeftOut:
-    """INTERNAL. Numbers of remaining lines of `file` that are no records: open quotes, or not `width` fields."""
+    """INTERNAL. `LeftOut`: remaining lines of `file` that are no records, by open quotes or not `width` fields."""
     found = [_parse(block, width, ())[1] for block in _blocks(file)]
     return LeftOut(sum(f.quotes for f in found), sum(f.fields for f in found))
 
@@ -106,7 +106,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Array], LeftOut]:
-    """Return (arrays of the fields `wanted` of a block's records of `width` fields, numbers of lines that are none)."""
+    """Return (list of arrays: fields `wanted` of a block's records of `width` fields; `LeftOut`: other lines)."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == _NEWLINE)
     starts = np.concatenate([[0], stops[:-1] + 1])

@@ -58,7 +58,7 @@ class Draft:
     """Number of lines of a CSV file that are no records."""
 
     def warnings(self) -> list[str]:
-        """Return a sentence for each reason to leave columns out, each remark on columns, and on the rows' weights.
+        """Return a list of sentences: a reason to leave columns out, a remark on columns, or on the rows' weights.
 
         Remarks that differ in their numbers alone are one sentence, with all their columns.
         """
@@ -68,7 +68,7 @@ class Draft:
 
     @property
     def lacking(self) -> list[str]:
-        """Sentence for each reason for which columns are left out."""
+        """List of sentences, one for each reason for which columns are left out."""
         return [f"{names} left out: {why}" for names, why in together(self.left_out.items(), "is", "are")]
 
     def to_toml(self) -> str:
@@ -143,7 +143,7 @@ def draft(source: Source) -> str:
 
 
 def draft_schema(data: Any) -> Schema:
-    """INTERNAL. Return the draft schema of some data (path, frame, table); its notes come as a DraftWarning."""
+    """INTERNAL. Return the draft of some data (path, frame, table), a `Schema`; its notes come as a DraftWarning."""
     found = drafted(open_source(data), data)
     if said := found.warnings():
         warnings.warn("INTERNAL draft:\n" + "\n".join(f"- {one}" for one in said), DraftWarning, stacklevel=3)
@@ -244,7 +244,7 @@ class Check:
 
     @property
     def loss(self) -> Loss:
-        """Records that a fit would lose. One that is lost for two reasons counts twice, up to all records."""
+        """`Loss`, records that a fit would lose. One that is lost for two reasons counts twice, up to all records."""
         lines = 0 if self.lines is None else self.lines.quotes + self.lines.fields
         units = 0 if self.unit is None else self.unit.beyond + self.unit.without
         lost = self.left_out + units + (0 if self.weight is None else self.weight.nothing)
@@ -342,7 +342,7 @@ def _check_unit(unit: Unit, data: pa.ChunkedArray) -> UnitCheck:
 
 
 def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
-    """Return a WeightCheck of a `table`'s row weights; None if the schema has no column of weights."""
+    """Return a WeightCheck of a `table`'s row weights by a schema's RowWeight; None if that names no column."""
     found = encoding.row_weights(weight, table)
     if weight.column is None or found is None:
         return None

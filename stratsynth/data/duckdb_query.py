@@ -194,7 +194,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Mapping[str, str], tables: set[str]) -> None:
-    """Refuse (UsageError) an expression: not of one row, columns not in `columns`, unlisted functions, too long."""
+    """Raise UsageError unless `expression` is of one row, `columns` (name -> type) of `tables`, listed functions."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()
@@ -241,7 +241,7 @@ def refuse_macros(connection: Any) -> None:
 
 
 def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
-    """Return a parse tree: the parsed `condition` cast to a truth value by a connection; it may fail on a row."""
+    """Return a dict, the parsed `condition` cast to a truth value by a connection; it may fail on a row."""
     cast = _parsed(connection, "SELECT CAST(x AS BOOLEAN)")["select_list"][0]
     return {**cast, "child": condition}
 

@@ -69,11 +69,11 @@ class DuckDBSource(FileSource):
         return None if self.query is None else "one row of the database's table, as far as the query selects it"
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns; no row is read."""
+        """Return a tuple of the names of the columns; no row is read."""
         return tuple(self.types().names)
 
     def types(self) -> pa.Schema:
-        """Return the Arrow types of the columns; no row is read."""
+        """Return the Arrow schema of the columns; no row is read."""
         with self.connected() as (connection, chosen):
             return connection.sql(chosen.select).limit(0).to_arrow_table().schema
 
@@ -154,7 +154,7 @@ class DuckDBSource(FileSource):
 
     @contextmanager
     def connected(self, *, known: bool = True) -> Iterator[tuple[Any, Chosen]]:
-        """Yield a connection to the file and the part that is read; `known`: refuse a file of no taken fingerprint.
+        """Yield (connection to the file, its `Chosen` part); `known`: refuse a file whose fingerprint was not taken.
 
         Raises:
             UsageError: No such file, table or column, no DuckDB, or a database that is in use.
@@ -225,7 +225,7 @@ def _older_value(column: str, _: str) -> str:
 
 
 def database(path: str | os.PathLike[str], *, table: str | None = None, query: str | None = None) -> DuckDBSource:
-    """Return the source of rows in a DuckDB database, for everything that takes rows.
+    """Return the `DuckDBSource` of rows in a DuckDB database, for everything that takes rows.
 
     `open_table`, `synthesize` and `Schema.draft` take them, and so do the functions of `stratsynth.evaluation`.
 

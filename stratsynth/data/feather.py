@@ -18,12 +18,12 @@ class FeatherSource(FileSource):
     """An Arrow file (Feather), or a file with an Arrow stream."""
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, from the file's own schema."""
+        """Return a tuple of the names of the columns, from the file's own schema."""
         with self.open() as file:
             return tuple(self._reader(file).schema.names)
 
     def types(self) -> pa.Schema:
-        """Return the Arrow types of the columns, from the file's own schema."""
+        """Return the Arrow schema of the columns, the file's own."""
         with self.open() as file:
             return self._reader(file).schema
 

@@ -36,7 +36,7 @@ class FolderSource(Source):
     """Names of the files whose fingerprints were taken."""
 
     def parts(self) -> Mapping[str, ParquetSource]:
-        """Return the files there are at present, by path below the folder, in the order of their names.
+        """Return a mapping from path below the folder to `ParquetSource` of each file at present, in order of names.
 
         Raises:
             UsageError: No files, files of other kinds, or links to folders, which are not followed.
@@ -50,13 +50,13 @@ class FolderSource(Source):
         return {name: self._known.setdefault(name, ParquetSource(self.path / name)) for name in names}
 
     def note(self) -> Mapping[str, ParquetSource]:
-        """Return {name: source} of the files of `parts`, and note their names: later reads of others are refused."""
+        """Return {name: `ParquetSource`} of the files, and note their names: later reads of others are refused."""
         found = self.parts()
         self._noted[:] = [tuple(found)]
         return found
 
     def columns(self) -> tuple[str, ...]:
-        """Return names of columns common to all files, then of partition columns common to all files."""
+        """Return a tuple of names: columns common to all files, then partition columns common to all files."""
         parts = self.parts()
         keys = [tuple(_partitions(name)) for name in parts]
         return (*_common([part.columns() for part in parts.values()]), *_common(keys))
@@ -88,7 +88,7 @@ class FolderSource(Source):
         return sum(part.parts_to_read() for part in self.parts().values())
 
     def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
-        """Yield (path, source, columns to read) for each file; columns that its path gives are left out."""
+        """Yield (path, `ParquetSource`, columns to read) for each file; columns that its path gives are left out."""
         for name, part in self.parts().items():
             keys = _partitions(name)
             own = [column for column in columns if column not in keys]
@@ -136,7 +136,7 @@ def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Ta
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:
-    """Return the names common to all lists of `names`, in the first one's order; a name twice in any is twice there."""
+    """Return a list of the names common to all lists of `names`, as in the first; a name twice in any is so there."""
     return [
         name
         for name in dict.fromkeys(names[0])

@@ -44,7 +44,7 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
 
 
 def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. Types of a frame's columns, for drafts, by name: "int64" (whole), "ordered", "any" (objects)."""
+    """INTERNAL. Mapping from a frame's column to its type, for drafts: "int64" (whole), "ordered", "any" (objects)."""
     found: dict[str, str] = {}
     for name, kind in frame.dtypes.items():
         if isinstance(kind, pd.CategoricalDtype):

@@ -47,11 +47,11 @@ class Guess:
 
 
 def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Guess:
-    """Return a draft of the column that these values look like, with notes for its reviewer.
+    """Return the `Guess`, a draft of the column that these values look like, with notes for its reviewer.
 
     Args:
         name: Its name.
-        data: Its values.
+        data: Its values, an Arrow column.
         own_type: Type by the table itself, where the values as read do not show it: "int64", "ordered",
             "decimal", or "text", which is drawn as text whatever it spells.
 
@@ -106,7 +106,7 @@ def _commas(texts: Mapping[str, int]) -> str:
 def _numbers_or_levels(
     name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
 ) -> Guess:
-    """Return a draft of column `name`, with notes: numeric for reals and many integers, else categorical.
+    """Return the `Guess` of column `name`, with notes: numeric for reals and many integers, else categorical.
 
     `kind` is the Arrow type, `own_type` the table's own. `texts` are the column's different texts with their numbers of
     rows; `missing` tells if some row has no value.
@@ -155,7 +155,7 @@ def _decimals(numbers: Mapping[str, float]) -> int | None:
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
-    """Return a draft of a categorical column for `data`, a dictionary-encoded Arrow column: its levels in order.
+    """Return a draft `Categorical` column for `data`, a dictionary-encoded Arrow column: its levels in order.
 
     If not `ordered`, levels are those in `texts` (with numbers of rows); `missing`: some row has no value.
     """
@@ -170,7 +170,7 @@ def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool,
 
 
 def _refuse_many(texts: Mapping[str, int]) -> None:
-    """Raise SchemaError for more than MANY different `texts`."""
+    """Raise SchemaError for more than MANY different `texts` (text -> rows)."""
     if len(texts) > MANY:
         raise SchemaError(f"it has more than {MANY} different texts; leave it out, or group its values first")
 

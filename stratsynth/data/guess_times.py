@@ -44,7 +44,7 @@ def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
 def temporal(
     kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missing: bool, as_text: bool
 ) -> tuple[Temporal, list[str]]:
-    """Return (column of this `kind`, "date" or such, with rounded bounds; notes) for `texts` (text -> rows).
+    """Return (`Temporal` column of this `kind`, "date" or such, with rounded bounds; notes) for `texts` (text -> rows).
 
     `stored` is the Arrow type; `missing`: some row has no value; `as_text`: drawn as text.
     """
@@ -75,7 +75,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - moments are in UTC, and carry
 
 
 def _bounds(first: dt.datetime, last: dt.datetime) -> tuple[dt.datetime, dt.datetime, int]:
-    """Return (first day, last day, number of bins) of the years around two moments; of months within two years."""
+    """Return (first day, last day, number of bins) of the years around two datetimes; of months within two years."""
     years = last.year - first.year + 1
     if years > 2:
         return (

@@ -64,7 +64,7 @@ class HeldCodes:
 
 
 def held_codes(data: Data, schema: Schema) -> list[HeldCodes]:
-    """INTERNAL. Count the records of every code, of each column whose list was given; reads the data, charges nothing.
+    """INTERNAL. Return a list of `HeldCodes`, one a column whose list was given: its codes by records; charges nothing.
 
     Args:
         data: The private table: a path, a frame, an Arrow table or a source.

@@ -29,7 +29,7 @@ class ArrowSource(Source):
         return self.table
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the table's columns, in order."""
+        """Return a tuple of the names of the table's columns, in order."""
         return tuple(self.table.column_names)
 
     def types(self) -> pa.Schema | None:
@@ -60,7 +60,7 @@ class FrameSource(Source):
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the frame's columns as texts, in order."""
+        """Return a tuple of the names of the frame's columns as texts, in order."""
         return tuple(str(name) for name in self.frame.columns)
 
     def types(self) -> pa.Schema | None:
@@ -68,7 +68,7 @@ class FrameSource(Source):
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
 
     def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. Types for drafts, by column: all numbers are read as reals, categories without order."""
+        """INTERNAL. Mapping from column to its type for drafts: numbers are read as reals, categories without order."""
         return own_types(self.frame)
 
     def read(self, columns: Sequence[str]) -> pa.Table:

@@ -62,7 +62,7 @@ class LinkedCheck:
 
     @property
     def lines(self) -> list[str]:
-        """Sentences on all numbers above 0, the outcome last."""
+        """List of sentences on all numbers above 0, the outcome last."""
         parent, child = self.names
         said = (
             (self.other_kinds, f"{parent} rows are of kinds that are not counted."),

@@ -46,7 +46,7 @@ class LinkedRows:
             self._slots[slot] = StoredRows([CodedRows(schema, codes, {}, len(weights), weights)])
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """Return, per (path, cliques) `asked`, each clique's exact table, by weight; StratsynthError for a path."""
+        """Return a list per (path, cliques) `asked`: each clique's exact table, by weight; StratsynthError: a path."""
         if any(path or len(set(map(slot_of, clique))) != 1 for path, cliques in asked for clique in cliques):
             raise StratsynthError("linked tables: a question counts columns of one counted table, of all its rows.")
         return [[self._slots[slot_of(c[0])].counts([((), [c])])[0][0] for c in cliques] for _, cliques in asked]
@@ -65,7 +65,7 @@ def shared(owner: Array, weights: Array, most: int) -> Array:
 
 
 def read_linked(counted: CountedTables, parents: Source, children: Source) -> LinkedRows:
-    """Read sources `parents`, `children`; return the counted rows; LedgerError, or StratsynthError of fixed words."""
+    """Read `parents`, `children` by `counted`; return `LinkedRows`; LedgerError, or StratsynthError of fixed words."""
     linked = counted.linked
     try:
         above = parents.read((*linked.parent.names, linked.key))
@@ -81,7 +81,7 @@ def read_linked(counted: CountedTables, parents: Source, children: Source) -> Li
 
 
 def slots_of(linked: LinkedSchema, above: pa.Table, below: pa.Table, weight: int) -> dict[str, Slot]:
-    """Return {slot: counted table} of parent rows `above`, child rows `below`, by `linked`; a key weighs `weight`."""
+    """Return {slot: its `Slot`} of parent rows `above`, child rows `below`, by `linked`; a key weighs `weight`."""
     owners, owned = keys_of(above.column(linked.key), below.column(linked.key))
     (parent, kept), (child, admitted) = coded(linked.parent, above), coded(linked.child, below)
     size = 2 + max(owners.max(initial=-1), owned.max(initial=-1))  # the last place is that of -1, which is no key
@@ -109,7 +109,7 @@ def keys_of(above: pa.ChunkedArray, below: pa.ChunkedArray) -> tuple[Array, Arra
 
 
 def coded(schema: Schema, data: pa.Table) -> tuple[FileRows, Array]:
-    """Return (every row of an Arrow table, `data`, by its own values alone; mask of those that the schema admits)."""
+    """Return (`FileRows`: each row of an Arrow table, `data`, by its own values; mask of those the schema admits)."""
     codes, numbers, admitted = dict[str, Array](), dict[str, Array](), np.ones(data.num_rows, bool)
     for name, column in schema.columns.items():
         values = data.column(name)

@@ -45,7 +45,7 @@ class Slot:
 def counted_slots(
     linked: LinkedSchema, parent: FileRows, child: FileRows, owned: Array, weight: int
 ) -> dict[str, Slot]:
-    """Return {slot: table}, by `linked`, of parent rows, one a key, and child rows, sorted by key and in order.
+    """Return {slot: `Slot`}, by `linked`, of parent rows, one a key, and child rows, sorted by key and in order.
 
     `owned` has the key of each child row, in the order of the parent rows; a key weighs `weight` in each table.
     """

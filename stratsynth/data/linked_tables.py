@@ -39,7 +39,7 @@ class LinkedBackend:
         return self
 
     def rows(self, *, numbers: bool = True) -> LinkedRows:
-        """Read both tables, and return the counted ones; there are no `numbers`."""
+        """Read both tables, and return the counted ones as `LinkedRows`; there are no `numbers`."""
         return read_linked(self.schema, self.parents, self.children)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def load_rows(schema: Schema, source: Source, space: Space | None = None, *, numbers: bool = True) -> StoredRows:
-    """Read the schema's columns and return them encoded; an error message depends on no row.
+    """Read the schema's columns and return encoded `StoredRows`; an error message depends on no row.
 
     Args:
         schema: The schema that rows are encoded by.

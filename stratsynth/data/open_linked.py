@@ -30,7 +30,7 @@ def open_tables(
     new_account: str | None = None,
     public: bool = False,
 ) -> PrivateTable:
-    """Return two linked tables to fit on, such as households and persons. Nothing but their headers is read.
+    """Return the `PrivateTable` of two linked tables, such as households and persons. Only their headers are read.
 
     Args:
         parent: The parent table: the path of a file, a pandas or polars frame, or an Arrow table.

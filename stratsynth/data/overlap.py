@@ -137,7 +137,7 @@ def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]])
 def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[Iterable[Any], str]]) -> None:
     """Refuse, with a WeightsError, inputs whose rows, in the levels of a schema, are those of `private`, a backend.
 
-    `given` are pairs (inputs, sentence of the refusal).
+    `given` are pairs (iterable of inputs, each a `Source` or a table of figures; sentence of the refusal).
     """
     mine = getattr(private, "source", None)
     if not isinstance(mine, Source):
@@ -150,7 +150,7 @@ def _refuse_same_rows(private: Backend, schema: Schema, given: Iterable[tuple[It
 
 
 def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
-    """Return (part of the schema with the columns it has, content of its rows) of `other`, a public input.
+    """Return (part of the schema with the columns it has, `Content` of its rows) of `other`, a public input.
 
     (None, None) if it has none. A table of figures, such as shares, lists each code once, as a private table may too:
     it needs all columns.
@@ -168,7 +168,7 @@ def _read(other: Any, schema: Schema) -> tuple[Schema | None, Content | None]:
 
 
 def _table(data: Any) -> Source:
-    """Return the source of `data`, a file or frame; a file with an unknown ending is taken for CSV, as shares are."""
+    """Return the `Source` of `data`, a file or frame; a file with an unknown ending is taken for CSV, as shares are."""
     try:
         return open_source(data)
     except UsageError:
@@ -176,7 +176,7 @@ def _table(data: Any) -> Source:
 
 
 def _opened(other: Any, private: Source | None) -> Source | None:
-    """Return the source of `other`, a file or frame; None if its content cannot equal that of the source `private`."""
+    """Return the `Source` of `other`, a file or frame; None if its content cannot equal that of `private`, a source."""
     if isinstance(other, Source):
         return other
     try:

@@ -85,7 +85,7 @@ def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -
 
 
 def marks_of(source: Source, schema: Schema | None, declared_size: int | None = None) -> Callable[[bytes], list[str]]:
-    """Read `source` by a schema, if declared small; return a function from a ledger's key to marks of its contents."""
+    """Read `source`; return a function, ledger's key -> list of marks of its rows by `schema`; [] if declared large."""
     size = 0 if schema is None or declared_size is None else declared_size * len(schema.names)
     return partial(_marks, contents(source, schema) if size <= LARGEST else ())
 
@@ -95,7 +95,7 @@ def _marks(found: Iterable[Content], key: bytes) -> list[str]:
 
 
 def contents(source: Source, schema: Schema | None = None) -> tuple[Content, ...]:
-    """Return the contents of a source that tell it from others: by its values, and by a schema's codes.
+    """Return a tuple of `Content` that tells a source from others: by its values, and by a schema's codes.
 
     A source that cannot be read has none, whatever the reason: a fit of it fails where it is read for the fit. Nor have
     rows in Spark, which its fingerprint knows in any order.

@@ -56,7 +56,7 @@ class SharedRows:
 
 
 def overlap(private: Data, public: Data, schema: Schema) -> SharedRows:
-    """INTERNAL. Count the rows that a private and a public table have in common; reads both, and charges nothing.
+    """INTERNAL. Return `SharedRows`, counts of rows that a private and a public table share; charges nothing.
 
     Args:
         private: The private table: a path, a frame, an Arrow table or a source.

@@ -61,14 +61,14 @@ class Source(ABC):
 
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, in order; no row is read."""
+        """Return a tuple of the names of the columns, in order; no row is read."""
 
     def types(self) -> pa.Schema | None:
-        """Return the declared types of the columns, from the structure alone; None if every column is plain text."""
+        """Return the Arrow schema of the columns, from the structure alone; None if every column is plain text."""
         return None
 
     def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. Types for drafts ("int64", "ordered") that the types as read do not show, by column."""
+        """INTERNAL. Mapping from column to its type for drafts ("int64", "ordered"), where types as read hide it."""
         return {}
 
     record: str | None = None
@@ -78,11 +78,11 @@ class Source(ABC):
     """Engine that holds the rows in place; None if every engine for files or frames can."""
 
     def left_out(self) -> LeftOut:
-        """INTERNAL. Numbers of lines that are no records; 0 unless the kind of file has such lines."""
+        """INTERNAL. Return `LeftOut`, numbers of lines that are no records; 0 unless the kind of file has such."""
         return LeftOut()
 
     def all_columns(self) -> pa.Table:
-        """Return a table of all columns and rows, for a fingerprint; the next `read` may reuse it."""
+        """Return an Arrow table of all columns and rows, for a fingerprint; the next `read` may reuse it."""
         return self.read(self.columns())
 
     @abstractmethod
@@ -105,7 +105,7 @@ class Source(ABC):
 
 
 def open_source(data: Data, table: str | None = None, query: str | None = None) -> Source:
-    """Return the source of a path, frame or Arrow table; `table` (name) or `query` (SQL) selects a database's rows.
+    """Return the `Source` of a path, frame or Arrow table; `table` (name) or `query` (SQL) selects a database's rows.
 
     Raises:
         UsageError: Data that do not exist or are of no known kind.
@@ -137,7 +137,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 
 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
-    """Return the source of a path, by its ending; `table` or `query` selects rows of a database; or UsageError."""
+    """Return the `Source` of a path, by its ending; `table` or `query` selects rows of a database; or UsageError."""
     if is_database(path, table, query):
         from stratsynth.data.duckdb_source import database
 
@@ -208,12 +208,12 @@ class ParquetSource(FileSource):
     """A Parquet file."""
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, from the file's footer."""
+        """Return a tuple of the names of the columns, from the file's footer."""
         with self.open() as file:
             return tuple(pq.read_schema(file).names)
 
     def types(self) -> pa.Schema:
-        """Return the Arrow types of the columns, from the file's footer."""
+        """Return the Arrow schema of the columns, from the file's footer."""
         with self.open() as file:
             return pq.read_schema(file)
 

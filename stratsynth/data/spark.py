@@ -53,7 +53,7 @@ class Spark:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Spark:
-        """Return the backend on `source` for a schema; refuse, before any charge, rows that Spark cannot count.
+        """Return the `Spark` backend on `source` for a schema; refuse, before any charge, rows that Spark cannot count.
 
         Raises:
             Unsupported: Units of several rows, other files than Parquet, frames in memory; or no PySpark.
@@ -95,7 +95,7 @@ class Spark:
         return found
 
     def rows(self, *, numbers: bool = True) -> SparkRows:
-        """Return the object that counts rows in Spark; `numbers` changes nothing; nothing is read before a question."""
+        """Return `SparkRows`, which count rows in Spark; `numbers` changes nothing; nothing is read until asked."""
         return SparkRows(self)
 
     def count(self, asked: Asked, cells: int) -> NDArray[np.int64]:
@@ -115,11 +115,11 @@ class Spark:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read: the schema's, and those of its unit and weights."""
+        """Tuple of the names of the columns that are read: the schema's, and those of its unit and weights."""
         return (*self.schema.names, *self.schema.beside)
 
     def pieces(self) -> tuple[Piece, ...]:
-        """Return the files' row groups as pieces of about PIECE_ROWS rows, in order."""
+        """Return a tuple of `Piece`, the files' row groups in runs of about PIECE_ROWS rows, in order."""
         if isinstance(self.source, FolderSource):
             files = [(name, part, tuple(own)) for name, part, own in self.source.wanted(self.columns)]
         else:

@@ -74,10 +74,10 @@ def refuse_connect(held: Any) -> Any:
 
 
 def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """Run a task on every partition of a DataFrame, `frame`; return (hash sums, `cells` sums), in exact integers.
+    """Run the function `task` on all partitions of a DataFrame, `frame`; return (hash sums, `cells` sums), exact.
 
     Returns:
-        The number of rows with the sums of their hashes modulo 2^64; and `cells` sums of cells.
+        (tuple: the number of rows and the sums of their hashes modulo 2^64; array of `cells` sums of cells).
     """
     sums, total, session = dict[int, int](), np.zeros(cells, np.int64), frame.sparkSession
     with quiet(), phase("counting in Spark", lambda: tasks(session)) as done, watched(session, done):
@@ -106,7 +106,7 @@ def cells_at_once(session: Any) -> int:
 
 
 def before(error: Exception) -> StratsynthError:
-    """Return (not raise) the error for a job that failed before anything was charged, by what `error` says."""
+    """Return (not raise) the StratsynthError of a job that failed before anything was charged, by what `error` says."""
     said = str(error)
     if OTHER_VERSION in said or "No module named 'stratsynth" in said or "No module named 'pyarrow'" in said:
         return UsageError(
@@ -122,7 +122,7 @@ def before(error: Exception) -> StratsynthError:
 
 
 def after() -> StratsynthError:
-    """Return (not raise) the error for a job that failed after a charge: one text, as it may depend on a row."""
+    """Return (not raise) the StratsynthError of a job that failed after a charge: one text, as it may tell of a row."""
     return StratsynthError(
         "the rows could not be counted in Spark; the charge stands. Spark's own log says more. With a ledger, the same "
         "fit of the same data is not charged again."

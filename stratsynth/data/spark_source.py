@@ -50,7 +50,7 @@ class SparkSource(Source):
 
     @classmethod
     def table(cls, name: str) -> SparkSource:
-        """Return the source of a Spark table or view of that name; UsageError if Spark has none."""
+        """Return the `SparkSource` of a Spark table or view of that name; UsageError if Spark has none."""
         session = spark_session()
         try:
             return cls(session.table(name), name)
@@ -68,11 +68,11 @@ class SparkSource(Source):
         return self.frame
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the DataFrame's columns, in order."""
+        """Return a tuple of the names of the DataFrame's columns, in order."""
         return tuple(self.frame.columns)
 
     def types(self) -> pa.Schema:
-        """Return the Arrow types of the columns as Spark delivers them; opaque ones for types without single values."""
+        """Return the Arrow schema of the columns as Spark delivers them; types without single values are opaque."""
         return self._types
 
     def read(self, columns: Sequence[str]) -> pa.Table:

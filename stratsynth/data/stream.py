@@ -31,7 +31,7 @@ class Stream:
 
     @classmethod
     def checked(cls, source: Source, schema: Schema) -> Stream:
-        """Return the backend on `source` for a schema; Unsupported, before any charge, where `refusal` has a reason."""
+        """Return a `Stream` on `source` for a schema; Unsupported, before any charge, where `refusal` has a reason."""
         refusal = cls.refusal(source, schema)
         if refusal is not None:
             raise Unsupported(refusal)
@@ -63,5 +63,5 @@ class Stream:
         return fingerprint(self.source, key)
 
     def rows(self, *, numbers: bool = True) -> Rows:
-        """Read all rows, encode them into the scratch file, and return them; sums need `numbers` to be True."""
+        """Read all rows, encode them into the scratch file, and return the `Rows`; sums need `numbers` to be True."""
         return load_rows(self.schema, self.source, Scratch(), numbers=numbers)

@@ -49,7 +49,7 @@ class PrivateTable:
         return None if self.source is None else self.source.record
 
     def counted_by(self, schema: Schema) -> PrivateTable:
-        """Return the table with its rows encoded by another schema of its columns; itself for its own."""
+        """Return the `PrivateTable` with its rows encoded by another schema of its columns; itself for its own."""
         if schema is self.schema:
             return self
         return replace(self, schema=schema, backend=self.backend.counted_by(schema))
@@ -73,7 +73,7 @@ def open_table(
     table: str | None = None,
     query: str | None = None,
 ) -> PrivateTable:
-    """Return a table to fit on. Its header must have the schema's columns; nothing else is read.
+    """Return a `PrivateTable` to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
         data: A path, a pandas, polars or Spark frame, an Arrow table, or the path of a DuckDB database. One record is
@@ -136,7 +136,7 @@ def ledger_of(
     source: Source, rows: Backend, registry: Registry | None, contents: Callable[[], Marks],
     ledger: str | PathLike[str] | None, cap: float | None, account: str | None, reason: str | None,
 ) -> Ledger:  # fmt: skip
-    """Return the ledger of rows known by `source` and in `registry`; arguments as for `open_table`; no reading."""
+    """Return the ledger of `source`'s rows, by `open_table`'s arguments; `contents` is a function; nothing is read."""
     from stratsynth.accounting.copies import Copies
 
     copies = None if registry is None else Copies(registry, contents)

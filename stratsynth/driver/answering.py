@@ -36,7 +36,7 @@ class Answerer:
         """Exact results that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return one noisy answer per question `asked`, in order, read from the rows at each question's path."""
+        """Return a list of noisy answers, one a question `asked`, in order, from the rows at each question's path."""
         wanted = []
         for a in asked:
             memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough
@@ -59,7 +59,7 @@ class Reader:
         self._kept_cells = 0
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """Yield the exact answer to each (path, reads) `wanted`, in order; rows here count tables at a path's turn."""
+        """Yield an `Exact` per (path, reads) `wanted`, in order; rows here count tables at a path's turn."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -82,7 +82,7 @@ class Reader:
                 del tables[path]
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
-        """Yield the exact tables of each path, each counted once: path by path, or all in one pass of remote rows."""
+        """Yield a dict per path, clique -> exact table, each counted once: path by path, or all in one remote pass."""
         plans = ((path, *self._kept_of(path, wants)) for path, wants in by_path.items())
         for batch in ([plan] for plan in plans) if self._here else [list(plans)]:
             counted = self._rows.counts([(path, lacking) for path, _, _, lacking in batch])
@@ -90,7 +90,7 @@ class Reader:
                 yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Return, of the tables in `wants` at a path, (the set to keep, the kept ones, a list of those to count).
+        """Return, of the tables in `wants` at a path, (the set to keep, a dict of kept ones, a list of those to count).
 
         A table that is compared once may be measured later. With rows in this process it is counted again, otherwise
         kept, since it would take another pass.

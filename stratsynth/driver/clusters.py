@@ -34,7 +34,7 @@ _PACKAGES = {"processes": None, "dask": "distributed", "ray": "ray"}
 
 @contextlib.contextmanager
 def opened(workers: int | str, tick: Tick) -> Iterator[Elsewhere]:
-    """Yield the workers of that number or name, for as long as the `with` block lasts; `tick` is shown progress.
+    """Yield the workers of that number or name, an `Elsewhere`, while the `with` block lasts; `tick` is shown progress.
 
     Raises:
         UsageError: A cluster that cannot be reached, or has other versions.
@@ -241,7 +241,7 @@ def _check_versions(kind: str, found: Any) -> None:
 
 
 def _solved(versions: tuple[str, str], solver: Solver[Any, Any], problem: Any) -> Any:
-    """Return solver(problem), by one thread of linear algebra, or a failure for other `versions`.
+    """Return solver(problem), by one thread of linear algebra, or a `Failed` for other `versions`.
 
     The function is called in a worker.
     """

@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return each clique's exact int table over rows of `parts`, by weight, in `space`: an array, an axis a column."""
+    """Return a list, each clique's exact int table over rows of `parts`, by weight, in `space`: an axis a column."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):
@@ -65,7 +65,7 @@ def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) 
 
 
 def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
-    """Return the tables of few rows: one `bincount` for all cliques with equally many columns, side by side.
+    """Return a list of the cliques' int tables of few rows, an axis a column: one `bincount` for all of a width.
 
     With few rows, time is in the number of calls.
     """
@@ -118,7 +118,7 @@ def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Seque
 
 
 def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) -> Iterator[CodedRows]:
-    """Yield the rows of `parts` in order, at most `step` or STEP at a time, and note them as read to `space`."""
+    """Yield `CodedRows`, those of `parts` in order, at most `step` or STEP at a time, noted as read to `space`."""
     step = step or STEP
     for rows in parts:
         weights = () if rows.weights is None else (rows.weights,)

@@ -19,11 +19,11 @@ Cover = tuple[Clique, tuple[int, ...]]
 
 @lru_cache(maxsize=256)
 def covers(cliques: tuple[Clique, ...], sizes: tuple[tuple[str, int], ...], most: int) -> tuple[Cover, ...]:
-    """Return few sets of columns, of at most `most` cells each, that together contain all cliques.
+    """Return a tuple of pairs: columns of at most `most` cells in all, indices of the cliques that these contain.
 
     Greedy: a set begins with the largest clique that none contains; then the column joins that has the largest sum over
     its cliques of 10^(1 - k), k being the columns that a clique lacks, per log(1 + its size). A clique too large for
-    any set is counted by itself.
+    any set is counted by itself. `sizes` are pairs: a column, and its number of levels.
     """
     names, size = [name for name, _ in sizes], np.array([n for _, n in sizes], np.float64)
     alone = [i for i, clique in enumerate(cliques) if _cells(clique, sizes) > most]

@@ -38,7 +38,7 @@ def exact_key(asked: Sequence[Asked]) -> str:
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
-    """Return the answers to the questions `asked` as journal facts and arrays; None if one must not be kept."""
+    """Return the answers to the questions `asked` as a `State` for the journal; None if one must not be kept."""
     kept = [a.question.keep(answer) for a, answer in zip(asked, answers, strict=True)]
     if any(one is None for one in kept):
         return None
@@ -48,7 +48,7 @@ def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
 
 
 def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
-    """Return the answers, one per question of `asked`, from the `state` into which `to_state` put them."""
+    """Return a list of answers, one a question of `asked`, from the `State` into which `to_state` put them."""
     arrays: list[list[tuple[int, str]]] = [[] for _ in state.facts]
     for name in state.arrays:
         i, j = name.split("/")
@@ -60,7 +60,7 @@ def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
 
 
 def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
-    """Return, for each stratum of a path, the names of its levels, in which two equal strata may differ."""
+    """Return a tuple, for each stratum of a path, of the names of its levels, in which two equal strata may differ."""
     return tuple(stratum.names for stratum in path)
 
 

@@ -147,7 +147,7 @@ def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solvi
 
 
 def _replies(frames: Sequence[_Frame], answers: AnswerSource, solve: Solving) -> list[Answer]:
-    """Return the reply to each frame, in order: work is solved by `solve` in batches, all else by `answers` in one."""
+    """Return a list, the reply to each frame: work is solved by `solve` in batches, all else by `answers` in one."""
     replies: dict[int, Answer] = {}
     works: dict[Solver[Any, Any], dict[int, Work]] = {}
     asked: dict[int, Asked] = {}

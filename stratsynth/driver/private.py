@@ -51,7 +51,7 @@ class Counted:
 
 
 def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
-    """Return the charges of all questions `asked`, per unit of `budget`; Unsupported for protected public rows."""
+    """Return a list of `Charge` of questions `asked`, per unit of `budget`; Unsupported for protected public rows."""
     for a in asked:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
@@ -73,11 +73,11 @@ class PrivateAnswers(AnswerSource):
         """Take the account and the entropy; nothing is read.
 
         Args:
-            load: Loads the rows; called at most once, after the first charge.
+            load: Function that loads the rows; called at most once, after the first charge.
             account: Charged before every reading.
             entropy: The source of all noise.
-            admits: Refuses kinds and strata that the mechanism has not declared.
-            answered: Called after each batch of answers.
+            admits: Function that refuses kinds and strata that the mechanism has not declared.
+            answered: Function called after each batch of answers.
         """
         self._load = load
         self._account = account
@@ -103,7 +103,7 @@ class PrivateAnswers(AnswerSource):
             self._admits(asked.path, asked.question.needs())
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return the answers to a batch `asked`: charge, recall or read and add noise, journal, in this order."""
+        """Return a list of answers to a batch `asked`: charge, recall or read and add noise, journal, in this order."""
         # The numbers are those of docs/privacy.md, section 10.
         moment, self._batch = self._batch, self._batch + 1
         budget = self._account.budget

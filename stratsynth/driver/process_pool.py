@@ -50,7 +50,7 @@ class Elsewhere(ABC):
             solver: The solver of the problems.
             problems: All problems.
             numbers: Indices of those to solve, the largest first.
-            begun: Receives the index of each problem that was handed out.
+            begun: List to which is added the index of each problem that was handed out.
         """
 
     @abstractmethod

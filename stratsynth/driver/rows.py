@@ -58,13 +58,13 @@ class StoredRows:
         """Rows sorted by cell and the end of each cell, by the columns of a split."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return, for each (path, cliques) `asked`, the exact integer table of each clique over the path's rows."""
+        """Return a list per (path, cliques) `asked`: each clique's exact integer table over the path's rows."""
         return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return, per (path, query, rate) `asked`, each block's exact sum, int arrays; rates below 1 use `entropy`."""
+        """Return, per (path, query, rate) `asked`, a list of its blocks' exact sums, arrays; rates < 1 use entropy."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):
@@ -80,7 +80,7 @@ class StoredRows:
         return [found[number] for number in range(len(asked))]
 
     def _pieces(self) -> Iterator[CodedRows]:
-        """Return all rows part by part: in memory the parts themselves, with caches; else few rows at a time."""
+        """Return an iterator of `CodedRows`: in memory the parts themselves, with caches; else few rows at a time."""
         if self._space.lasting or not any(rows.size for rows in self._parts):
             return iter(self._parts)
         return pieces(self._parts, self._space, PIECE)
@@ -113,7 +113,7 @@ class StoredRows:
         )
 
     def _at(self, path: StratumPath) -> StoredRows:
-        """Return the rows in a path's strata, sorted out when first asked for; all rows for the empty path."""
+        """Return `StoredRows`, those in a path's strata, sorted out when first asked for; all for the empty path."""
         if not path:
             return self
         first, rest = path[0], path[1:]
@@ -122,7 +122,7 @@ class StoredRows:
         return self._strata[first]._at(rest)  # noqa: SLF001 - rows of the same class
 
     def _stratum(self, stratum: Stratum) -> StoredRows:
-        """Return the rows of one stratum of these, coded by the schema inside it; no rows if it is empty."""
+        """Return `StoredRows`, those of one stratum of these, coded by the schema inside it; no rows if it is empty."""
         outer, inner = self._schema, replace(self._schema, rules=())
         inner = within(inner, (stratum,))
         if stratum.columns not in self._sorted:

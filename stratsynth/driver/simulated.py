@@ -68,7 +68,7 @@ class SimulatedAnswers(AnswerSource):
             )
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Charge the batch `asked` as a fit would, then return a made-up answer per question, in order."""
+        """Charge the batch `asked` as a fit would, then return a list of made-up answers, one a question, in order."""
         budget = self._account.budget
         every = [replace(charge, path=path) for charge in bill(asked, budget) for path in self.stands_for(charge.path)]
         errors = (a.question.tv_error(Setting(a.schema, budget.neighbours)) for a in asked)
@@ -79,7 +79,7 @@ class SimulatedAnswers(AnswerSource):
         return [self._answer(a) for a in asked]
 
     def stands_for(self, path: StratumPath) -> tuple[StratumPath, ...]:
-        """Return the paths of all strata whose questions are asked only here; (path,) if just its own are."""
+        """Return a tuple of paths of all strata whose questions are asked only here; (path,) if just its own are."""
         return self._represents.get(path) or (path,)
 
     def first(self, path: StratumPath) -> StratumPath:

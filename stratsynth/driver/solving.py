@@ -62,7 +62,7 @@ def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequenc
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> Any:  # noqa: ARG001 - it is what the answer is kept for
-    """Return the loaded libraries for linear algebra, looked up again if the number of modules has changed.
+    """Return the controller of the loaded libraries for linear algebra, made anew if the number of modules has changed.
 
     A look-up takes milliseconds, more than a small problem; libraries are loaded with the modules that use them.
     """

@@ -16,7 +16,7 @@ from stratsynth.schema.rows import CodedRows
 
 
 def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) -> tuple[CodedRows, Ints]:
-    """Return (all rows of `parts` sorted by their cell in the columns' crossing, in `space`; array of cells' ends)."""
+    """Return (`CodedRows`: all of `parts` sorted by cell in the columns' crossing, in `space`; array of cell ends)."""
     schema = parts[0].schema
     shape, counts = schema.shape(columns), np.zeros(schema.cells(columns), np.int64)
     with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:

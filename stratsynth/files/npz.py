@@ -39,7 +39,7 @@ class State:
 
 
 def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) -> None:
-    """Write a state to the file `path`, whole or not at all; `mode` is the file's permissions before the umask.
+    """Write a `State` to the file `path`, whole or not at all; `mode` is the file's permissions before the umask.
 
     An array that has several names is written once. With `joined`, arrays of one type are written one after another as
     one, and their shapes as another: tens of thousands of small ones take twenty times as long one by one.
@@ -66,7 +66,7 @@ def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) 
 
 
 def read(path: Path, parse: Callable[[bytes], Any] = json.loads) -> State:
-    """Return the state in a file; anything but a sound file is a ReleaseError.
+    """Return the `State` in a file; anything but a sound file is a ReleaseError.
 
     Names of one array share it, and it is read-only.
 
@@ -119,7 +119,7 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
 
 
 def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return copies of the arrays that lie end to end in `flat`, by number as text; ValueError unless `shapes` fit.
+    """Return {number as text: copy of an array}, of the arrays end to end in `flat`; ValueError unless `shapes` fit.
 
     `shapes` is an array of integers: for each array the number of its axes, then their lengths.
     """
@@ -139,7 +139,7 @@ def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _numbers(names: list[str]) -> list[int] | None:
-    """Return how many names each part has, if they are exactly 0/0, 0/1, 1/0, ...; else None."""
+    """Return a list of how many names each part has, if they are exactly 0/0, 0/1, 1/0, ...; else None."""
     counts: dict[str, int] = {}
     for name in names:
         part = name.partition("/")[0]
@@ -149,7 +149,7 @@ def _numbers(names: list[str]) -> list[int] | None:
 
 
 def _numbered(names: list[Any], number: int) -> list[Any]:
-    """Return the names of `number` arrays, expanded if they are counts by part; ValueError for another number."""
+    """Return a list of names of `number` arrays, expanded if they are counts by part; ValueError for another number."""
     if not names or type(names[0]) is not int:
         if len(names) != number:
             raise ValueError("another number of arrays than was written")

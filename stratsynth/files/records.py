@@ -48,7 +48,7 @@ def level(value: Any) -> str:
 
 
 def _read(what: str, path: Path, error: type[UsageError]) -> list[dict[str, Any]]:
-    """Return the lines of the CSV file `path` as dicts by column; `error`, opening with `what`, if that fails."""
+    """Return a list of dicts by column, lines of the CSV file `path`; `error`, opening with `what`, if that fails."""
     try:
         text = read_bytes(path, MAX_BYTES, error=error).decode("utf-8-sig")
         reader = csv.DictReader(io.StringIO(text, newline=""))

@@ -53,7 +53,7 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
 def prepared_for(
     mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
 ) -> Prepared:
-    """Return the mechanism prepared for a table and budget; UsageError for others, and a prior that is the table."""
+    """Return the mechanism `Prepared` for a table and budget; UsageError for others, and a prior that is the table."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.priors import Prior
 
@@ -130,7 +130,7 @@ def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: b
 
     Args:
         begun: Hashes of the fixed sections with which equal fits were begun that are not over.
-        sections: Hash of this fit's fixed sections with exact totals (True), and without them.
+        sections: Mapping from True to the hash of this fit's fixed sections with exact totals, from False without.
         exact: True if the fit has exact totals now.
     """
     if sections[not exact] in begun and sections[exact] not in begun:

@@ -37,7 +37,7 @@ class Reservation:
     """Schema by which rows are read."""
 
     def ask_first(self, terms: Terms) -> NoisyTable:
-        """Return noisy numbers of usable records and of each column's values outside the schema, priced by `terms`."""
+        """Return the `NoisyTable`: numbers of usable records and of each column's outside values, priced by `terms`."""
         from stratsynth.driver.lockstep import run
         from stratsynth.questions import usable
 
@@ -70,7 +70,7 @@ def reserved(
     workers: Workers,
     step: Callable[[], object],
 ) -> Iterator[Reservation]:
-    """Yield the reservation of the allotment, new or of an equal fit; it is done when the block ends well.
+    """Yield the `Reservation` of the allotment, new or of an equal fit; it is done when the block ends well.
 
     Args:
         terms: The questions and strata that the fit may ask.
@@ -106,7 +106,7 @@ def is_private(entropy: Entropy | None) -> bool:
 
 
 def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
-    """Return the request of the fit `prepared` to the ledger, by public facts, `seed`, `private` noise and `query`.
+    """Return the `Request` of the fit `prepared` to the ledger, by public facts, `seed`, `private` noise and `query`.
 
     Equal fits have equal ones. All queries of a database's table share one account, so another query is another fit.
     """

@@ -126,7 +126,7 @@ class Fit:
         budget: Budget,
         options: FitOptions = DEFAULTS,
     ) -> Fit:
-        """Return the fit, or refuse it (UsageError) by public facts. No row is read, and nothing reserved.
+        """Return the `Fit`, or refuse it (UsageError) by public facts. No row is read, and nothing reserved.
 
         Args:
             mechanism: As for `fit`; or the result of `prepare` for this table and budget, so that it is not computed
@@ -178,7 +178,7 @@ class Fit:
     def reserve(
         self, observer: Observer = SILENT, folder: Path | None = None
     ) -> contextlib.AbstractContextManager[Reservation]:
-        """Yield the reservation of the allotment, new or of an equal fit; it is done when the block ends well.
+        """Yield the `Reservation` of the allotment, new or of an equal fit; it is done when the block ends well.
 
         Args:
             observer: Receiver of every step.
@@ -204,7 +204,7 @@ class Fit:
             raise Stopped(found.stopped(saved=not self.table.public))
 
     def run(self, reserved: Reservation) -> Model:
-        """Return the model that the mechanism's program makes of answers of `reserved`; MechanismError if it is none.
+        """Return the `Model` that the mechanism's program makes of answers of `reserved`; MechanismError if it is none.
 
         The first question comes before, where there is one: see `ask_first`.
         """
@@ -262,7 +262,7 @@ def _raked(release: Release, benchmark: Benchmark) -> Release:
 
 
 def _openly(work: Callable[[], Any]) -> Any:
-    """Return the result of `work` on public rows; a MechanismError shows an error of third-party code in full."""
+    """Return the result of the function `work` on public rows; a MechanismError shows third-party errors in full."""
     try:
         return work()
     except MechanismError as error:

@@ -43,7 +43,8 @@ CURVATURE = {"linear": 1.0, "logistic": 0.25, "softmax": 0.5}
 """Largest first derivative, an L2 norm, and largest second derivative of a row's loss by its logits."""
 TOLERANCE, FINE = 2.0**-8, 2.0**20
 """Largest certified distance from the minimiser, and grid points, in the movement by one row more or fewer."""
-MOST_FEATURES = 2_048
+MOST_FEATURES, MOST_ROWS = 2_048, 10_000_000
+"""Features at most; and rows up to which every table is certified, whatever it holds."""
 ULP = 2.0**-53
 """Largest relative error of one operation on floats."""
 
@@ -82,10 +83,13 @@ class Minimiser(Question):
             raise MechanismError(f"minimiser: logistic needs a target of two levels; {self.target} has not.")
         if len(self.design.names(schema)) > MOST_FEATURES:
             raise Unsupported(f"minimiser: more than {MOST_FEATURES:,} features; name fewer columns.")
-        if not 2**-10 < self.strength / self.clip**2 < 1e30 or self.scale(schema, Neighbours.REPLACE) > WIDEST:
+        if not (1e-9 <= self.clip <= 1e9 and 2**-10 < self.strength / self.clip**2 < 1e30 and self.solvable(schema)):
             raise MechanismError(
-                "minimiser: rho is too small, or the strength not above a 1,024th of the squared clip."
+                f"minimiser: strength {self.strength:.3g} does not fit clip {self.clip:.3g} and number of features: "
+                "floats would not find the minimiser of every table. Take a larger strength; a clip from 1e-9 to 1e9."
             )
+        if self.scale(schema, Neighbours.REPLACE) > WIDEST:
+            raise MechanismError("minimiser: rho is too small: the noise would be wider than samplers draw.")
 
     @property
     def step(self) -> float:
@@ -113,6 +117,18 @@ class Minimiser(Question):
         """Return sigma in grid units by `schema` for `neighbours`, rounded up: sensitivity / sqrt(2 rho)."""
         return self.sensitivity(schema, neighbours) / self.grid / math.sqrt(2 * self.rho) * (1 + 1e-12)
 
+    def solvable(self, schema: Schema) -> bool:
+        """True if rounding leaves the solver half of what is certified, by `schema`, of any table of `MOST_ROWS`."""
+        logits = schema.size(self.target) if self.link == "softmax" else 1
+        far = min(math.sqrt(2 * MOST_ROWS * math.log(max(logits, 2)) / self.strength), MOST_ROWS * self.step)
+        return self.rounding(MOST_ROWS, logits, far + self.step) <= TOLERANCE * SLOPE[self.link] * self.clip / 2
+
+    def rounding(self, rows: float, logits: int, far: float) -> float:
+        """Bound the L2 error, a float, of a gradient over `rows`, `logits` of each, at coefficients of length `far`."""
+        terms = ROWS + rows / ROWS + 64 + 8 * logits
+        off = rows * self.clip * (self.design.most_features * self.clip * far + terms)
+        return 2 * ULP * (off + self.strength * terms * far)
+
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Return one `Charge` of rho at `path`, in a tuple, its sensitivity and sigma by `schema` and `neighbours`."""
         moved = {n: self.sensitivity(schema, n) for n in PRICED}
@@ -124,8 +140,7 @@ class Minimiser(Question):
 
     def exact(self, at: Setting, exact: Exact) -> Ints:
         """Return the answer without noise at a Setting from columns in `exact`: flat integers in units of the grid."""
-        read: Any = exact.columns
-        rows = CodedRows(at.schema, read.codes, read.numbers, read.size, read.weights)
+        rows = CodedRows(at.schema, *(getattr(exact.columns, n) for n in ("codes", "numbers", "size", "weights")))
         return np.rint(minimised(self, rows) / self.grid).astype(np.int64).ravel()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
@@ -163,8 +178,8 @@ class Minimiser(Question):
 def minimised(asked: Minimiser, rows: CodedRows) -> Floats:
     """Return coefficients within TOLERANCE x step of the minimiser that is `asked` over `rows`, a line a feature.
 
-    Accelerated descent, preconditioned by the largest curvature, for growing guesses of the ratio of largest to least
-    curvature; the last is its bound, for which the number of steps is enough whatever the rows (docs/privacy.md).
+    Accelerated descent, preconditioned by the largest curvature, for growing guesses of its ratio to the least; the
+    last is a bound, for which the number of steps is enough whatever the rows (docs/privacy.md).
     """
     slope, bend, least = SLOPE[asked.link] * asked.clip, CURVATURE[asked.link], asked.strength
     curved = least * np.eye(len(asked.design.names(rows.schema)))
@@ -207,8 +222,5 @@ def _gradient(asked: Minimiser, rows: CodedRows, w: Floats) -> tuple[Floats, flo
             slopes = np.exp(each - each.max(axis=1, keepdims=True))
             slopes /= slopes.sum(axis=1, keepdims=True)
             slopes[np.arange(len(x)), rows.codes[asked.target][which].astype(np.intp)] -= 1
-            slopes = slopes[:, -w.shape[1] :]
-        found += x.T @ (slopes * part[:, None])
-    long, terms = float(np.linalg.norm(w)), ROWS + rows.size / ROWS + 64 + 8 * w.shape[1]
-    off = rows.size * asked.clip * (len(w) * asked.clip * long + terms) + asked.strength * terms * long
-    return found, 2 * ULP * off
+        found += x.T @ (slopes[:, -w.shape[1] :] * part[:, None])
+    return found, asked.rounding(rows.size, w.shape[1], float(np.linalg.norm(w)))

@@ -227,7 +227,7 @@ class Recipe:
         return found
 
     def groups(self) -> Groups:
-        """Return the declarations of [strata] besides the columns; the defaults without [strata]."""
+        """Return the `Groups` that [strata] declares besides the columns; the default ones without [strata]."""
         return Groups() if self.strata is None else self.strata.groups
 
     def run(self, folder: Path, options: RecipeOptions | None = None, observer: Observer = SILENT) -> Release:

@@ -55,7 +55,7 @@ class FirstAnswer:
 
     @property
     def records(self) -> float:
-        """Declared number of records; if none is declared, a lower bound: the most values outside of one column."""
+        """Declared number of records; if none, a lower bound, a float >= 0: the most values outside of one column."""
         if self.question.declared is not None:
             return self.question.declared
         return max(0.0, *(number - self._slack for number in self.outside.values()))

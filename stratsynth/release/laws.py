@@ -177,8 +177,8 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
 
     Args:
         column: The column.
-        counts: Noisy numbers of records from each bin on.
-        starts: Bins at which a tail may start, ascending.
+        counts: A `TailCounts`: noisy numbers of records from each bin on, with their noise.
+        starts: Indices of bins at which a tail may start, ascending.
     """
     above = counts.above
     sure = [i for i in starts if above[i] > SURE * counts.noise[i]]

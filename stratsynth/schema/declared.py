@@ -42,7 +42,7 @@ def check_bins(column: Numeric) -> None:
 
 
 def check_words(column: Numeric) -> None:
-    """Raise SchemaError for a column's `special` and `not_applicable` texts within bounds, reserved, or equal."""
+    """Raise SchemaError if a Numeric column's `special`, `not_applicable` texts are within bounds, reserved, equal."""
     for key, words in (("special", column.special), ("not_applicable", column.words[len(column.special) :])):
         for word in words:
             check_text(key, word)

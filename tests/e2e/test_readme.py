@@ -89,7 +89,7 @@ def test_recipes_are_some(page, tmp_path):
         (tmp_path / "shares.csv").write_text("SEX,RAC1P,share\n1,1,1\n", encoding="utf-8")
         ss.census.schema().write_toml(tmp_path / "schema.toml")
         recipe = Recipe.read(tmp_path / "recipe.toml")
-        assert recipe.budget().epsilon == 1
+        assert recipe.budget().epsilon in {1, 4}
         assert recipe.how().needs
-        assert recipe.rows
+        assert recipe.rows or recipe.data.child
     assert recipes or page not in {README, ROOT / "docs" / "tutorials" / "agency.md"}

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 import stratsynth as ss
 from helpers.regressing import SCHEMA, people
 from helpers.small import even
-from stratsynth import Budget, Stratified, fit, open_table, plan, verify
+from stratsynth import Budget, Numeric, Schema, Stratified, fit, open_table, plan, verify
 from stratsynth.adapters import OutputPerturbation
 from stratsynth.adapters.output_perturbation import FACTOR, LEAST_PART, balanced
 from stratsynth.adapters.sklearn import OutputPerturbationClassifier
@@ -55,6 +55,14 @@ def test_the_default_strength_follows_from_public_numbers():
     assert softmax.strength == pytest.approx(asked.strength * 2 ** (1 / 3), rel=1e-5)
 
 
+def test_the_default_strength_is_one_that_is_accepted_however_many_features_there_are():
+    names = [f"N{i}" for i in range(600)]
+    schema = Schema({**{n: Numeric(lower=0, upper=1, bins=2) for n in names}, "D": SCHEMA.column("D")})
+    asked = OutputPerturbation(target="D", features=names).question(Public(schema, 100), 0.5)
+    asked.check(schema)
+    assert asked.strength > 2 * FACTOR * (100 * 601**2) ** (1 / 3)
+
+
 def test_groups_that_are_balanced_count_alike():
     assert balanced(np.array([200, 100, 1000])) == pytest.approx([0.5, 1.0, 0.1])
     assert balanced(np.array([-5, 1000])) == pytest.approx([1.0, LEAST_PART])
@@ -90,7 +98,6 @@ def test_a_plan_foresees_it_without_rows():
         ({"target": "Y"}, 100, "must be a categorical column"),
         ({"target": "D", "model": "linear"}, 100, "must be a numeric column"),
         ({"target": "D", "groups": ["NONE"]}, 100, "'NONE' is not in the schema"),
-        ({"target": "D", "strength": 1e-6}, 100, "strength must be above"),
     ],
 )
 def test_refused_before_anything_is_read(settings, size, words):

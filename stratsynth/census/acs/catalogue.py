@@ -102,13 +102,13 @@ def check_year(year: int) -> int:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return every entry of the catalogue, one for each meaning of a column, in the order of schemas."""
+    """Return a tuple of every `Entry` of the catalogue, one for each meaning of a column, in the order of schemas."""
     households = [{**each, "records": "households"} for each in _read("households.toml")["column"]]
     return tuple(_entry(each) for each in (*_read("columns.toml")["column"], *households))
 
 
 def entry(name: str, year: int) -> Entry:
-    """Return the entry of the column `name` with its meaning in a survey year.
+    """Return the `Entry` of the column `name` with its meaning in a survey year.
 
     Raises:
         UsageError: A column that is unknown, belongs to other years, or cannot be released; with the remedy.
@@ -128,7 +128,7 @@ def entry(name: str, year: int) -> Entry:
 
 
 def other_year(found: Entry, year: int) -> str:
-    """Return a sentence, for a refusal, on the catalogue's column `found`, which belongs to other years than `year`."""
+    """Return a sentence, for a refusal, on `found`, the catalogue's `Entry` of a column that `year` does not have."""
     own = [f"{a} to {b}" for a, b in (each.years for each in entries() if each.name == found.name)]
     remedy = f"; in {year} it is {found.instead}" if found.instead else ""
     return f"{found.name} is a column of {' and '.join(own)}, not of {year}{remedy}."
@@ -145,7 +145,7 @@ def in_year(name: str, year: int) -> str:
 
 @cache
 def code_lists() -> Mapping[str, Codes]:
-    """Return the long code lists as a mapping from the list's name, such as `OCCP`; the states' is left out."""
+    """Return the long code lists, a mapping from list's name, such as `OCCP`, to `Codes`; the states' is left out."""
     found = _read("codes.toml")
     return {name: _codes(keys) for name, keys in found.items() if name != "states"}
 
@@ -183,7 +183,7 @@ def tasks() -> Mapping[str, FolktablesTask]:
 
 
 def task(name: str) -> FolktablesTask:
-    """Return the task of folktables of this name; UsageError for an unknown one."""
+    """Return the `FolktablesTask` of this name; UsageError for an unknown one."""
     if name not in tasks():
         raise UsageError(
             f"census: there is no task {name!r}{nearest(str(name), tasks())}; there are {', '.join(tasks())}."
@@ -193,7 +193,7 @@ def task(name: str) -> FolktablesTask:
 
 @cache
 def rules() -> tuple[RuleText, ...]:
-    """Return every structural rule of the catalogue, as written in its file."""
+    """Return a tuple of `RuleText`, every structural rule of the catalogue, as written in its file."""
     return tuple(RuleText(r["when"], r["never"], tuple(r.get("held", ()))) for r in _read("rules.toml")["rule"])
 
 

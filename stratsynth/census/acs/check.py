@@ -30,7 +30,7 @@ class Checked:
 
     @property
     def rules(self) -> tuple[tuple[str, int], ...]:
-        """Each rule with the number of the records within the schema that break it."""
+        """Tuple of pairs: each rule, and the number of the records within the schema that break it."""
         return () if self.found is None else self.found.rules
 
     @property
@@ -49,7 +49,7 @@ class Checked:
         return not self.verdict and self.found is not None and self.found.ok
 
     def text(self) -> str:
-        """Return the result as lines of text, stamped INTERNAL: columns of concern, records, broken rules."""
+        """Return the result as one text of several lines, stamped INTERNAL: columns, records, broken rules."""
         lines = [STAMP, *self.verdict.missing, *self.verdict.other]
         if self.verdict.unknown:
             lines.append(f"Columns that are known of no year, and of no schema: {', '.join(self.verdict.unknown)}.")
@@ -71,7 +71,7 @@ class Checked:
         ]
 
     def _people(self) -> list[str]:
-        """Return one line on the people lost by weights above the largest; empty without such records."""
+        """Return a list of one line on the people lost by weights above the largest; empty without such records."""
         weight = None if self.found is None else self.found.weight
         if weight is None or not weight.cut:
             return []
@@ -81,7 +81,7 @@ class Checked:
 
 
 def check(data: Data, schema: Schema, year: int) -> Checked:
-    """INTERNAL. Return how a file's columns fit a survey year, and how many of its records break each rule.
+    """INTERNAL. Return `Checked`: how a file's columns fit a survey year, and how many of its records break each rule.
 
     Args:
         data: File to check.

@@ -39,7 +39,7 @@ class Variable:
 
 
 def read(path: str | PathLike[str], year: int | None = None) -> Mapping[str, Variable]:
-    """Return a mapping from column to its entry in a data dictionary file; of housing and person records the latter's.
+    """Return a mapping from column to its `Variable` in a data dictionary file; of two of one name the persons'.
 
     Lines are `NAME,column,C or N,digits,description` and `VAL,column,C or N,digits,first,last,meaning`; b is blank.
 
@@ -91,7 +91,7 @@ def _lines(text: str, file: Path) -> list[list[str]]:
 
 
 def _with(known: Variable, first: str, last: str, meaning: str) -> Variable:
-    """Return a copy of the entry `known` with one more line: values from `first` to `last`, and their meaning."""
+    """Return a copy of the `Variable` `known` with one more line: values from `first` to `last`, and their meaning."""
     if first and set(first) == {"b"}:
         return Variable(known.about, known.coded, meaning.removeprefix("N/A").strip(" ()"), known.values, known.ranged)
     if first != last:

@@ -71,7 +71,7 @@ def from_folktables(
     new_account: str | None = None,
     public: bool = False,
 ) -> PrivateTable:
-    """Return the records of a problem of folktables as a table to fit on, with the survey's public schema.
+    """Return the records of a problem of folktables as a `PrivateTable` to fit on, with the survey's public schema.
 
     Of a task of folktables itself, only the records that it keeps are taken, by its conditions on single records. The
     `preprocess` of another problem is not applied, as nothing shows if it looks at one record at a time; its

@@ -30,7 +30,7 @@ class HeaderVerdict:
 
 
 def judge(names: Collection[str], wanted: Iterable[str], year: int) -> HeaderVerdict:
-    """Return a verdict on the column `names` of a file in a survey year: sentences on other years' and missing ones.
+    """Return a `HeaderVerdict` on the column `names` of a file in a survey year: words on misdated and missing ones.
 
     Those of `wanted` are needed; unknown names are listed.
     """

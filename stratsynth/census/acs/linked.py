@@ -39,7 +39,7 @@ def linked_schema(
     year: int,
     state: str | None = None,
 ) -> LinkedSchema:
-    """Return the public schema of households and their persons.
+    """Return the public `LinkedSchema` of households and their persons.
 
     Occupied housing units alone are counted: vacant ones and group quarters are records of other kinds. The number of
     persons, of children, and the household's income are those of its persons.
@@ -64,7 +64,7 @@ def make_linked(
     year: int,
     state: str | None = None,
 ) -> MadeLinked:
-    """Return the schema that `linked_schema` makes of these arguments, with notes on its sources."""
+    """Return `MadeLinked`: the schema that `linked_schema` makes of these arguments, with notes on its sources."""
     kind = in_year("TYPEHUGQ", year)
     own = {"persons": tuple(columns), "households": tuple(households)}
     for records, names in own.items():

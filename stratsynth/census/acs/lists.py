@@ -91,7 +91,7 @@ def listed(
 
 
 def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
-    """Return a refusal of the column `entry` for lack of a code list, with a remedy by year, state (None: all).
+    """Return the text of a refusal of column `entry` for lack of a code list, with a remedy by year, state (None: all).
 
     `has_dictionary`: one was named.
     """
@@ -153,7 +153,7 @@ def _padded(code: str, digits: int) -> str:
 
 
 def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
-    """Return a schema's column of the catalogue's `entry`, with the code list `found` and its groupings of codes.
+    """Return the `Nested` column of the catalogue's `entry`, of the `Listed` codes `found` and their groupings.
 
     `shares` maps codes to shares within the column, {} for none, published in `source`.
     """

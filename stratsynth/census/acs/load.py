@@ -53,7 +53,7 @@ def load(
     fetch: Fetch | None = None,
     households: bool = False,
 ) -> Loaded:
-    """Write a state's person or household records to a file, verified; return their source and numbers.
+    """Write a state's person or household records to a file, verified; return a `Loaded`: source, numbers, columns.
 
     Args:
         out: The .parquet or .csv file to write; whole or not at all.
@@ -98,7 +98,7 @@ def load(
 
 
 def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[str, ...] | None:
-    """Return the columns as named in that year, those of the task `name` with the weight; None for all.
+    """Return a tuple of the columns as named in that year, those of the task `name` with the weight; None for all.
 
     Or UsageError.
     """
@@ -115,12 +115,12 @@ def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[
 
 
 def _known(year: int) -> set[str]:
-    """Return the names of the catalogue's columns of that year, without those that cannot be released."""
+    """Return the set of the names of the catalogue's columns of that year, without those that cannot be released."""
     return {each.name for each in entries() if not each.refused and each.valid(year)}
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
-    """Return the column names of the file `path`, in order.
+    """Return a tuple of the column names of the file `path`, in order.
 
     UsageError unless it has the `wanted` state's records.
     """
@@ -214,7 +214,7 @@ def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
 
 
 def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
-    """Raise UsageError if the Arrow column `found`, serial numbers of the file `path`, is not of `wanted`'s years."""
+    """Raise UsageError unless Arrow column `found`, serial numbers of `path`, is of the years of StateFile `wanted`."""
     import pyarrow.compute as pc
 
     first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4

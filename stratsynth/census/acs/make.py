@@ -202,7 +202,7 @@ def _wanted(
 
 
 def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None) -> Entry:
-    """Return the catalogue's entry of column `name` in a survey year; UsageError for an unknown column, or no levels.
+    """Return the `Entry` of column `name` in a survey year; UsageError for an unknown column, or no levels.
 
     For a column that the catalogue lacks, the entry is made of `variables`, a dictionary's entries by column.
     """
@@ -221,9 +221,9 @@ def _known(name: str, year: int, variables: Mapping[str, bureau.Variable] | None
 
 
 def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
-    """Return the categorical column of the catalogue's entry `known`; levels are those of `variable` if it has all.
+    """Return the `Categorical` column of the catalogue's `Entry` `known`; levels are those of `variable` if it has all.
 
-    That is the dictionary's entry, None without.
+    That is the dictionary's `Variable`, None without.
     """
     levels = known.levels
     if variable is not None and variable.values and not variable.ranged:
@@ -236,15 +236,15 @@ def _levels(known: Entry, variable: bureau.Variable | None) -> Categorical:
 
 
 def _states(place: str | None) -> Categorical:
-    """Return a categorical column whose levels are all states' codes, or the code `place` alone."""
+    """Return a `Categorical` column whose levels are all states' codes, or the code `place` alone."""
     found = {code: name for code, name in states().values() if place in (None, code)}
     return Categorical(levels=tuple(found), labels=found)
 
 
 def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
-    """Return the numeric column of the catalogue's entry `known`.
+    """Return the `Numeric` column of the catalogue's `Entry` `known`.
 
-    Values that `variable`, the dictionary's entry, lists beyond its bounds become special codes.
+    Values that `variable`, the dictionary's `Variable` or None, lists beyond its bounds become special codes.
     """
     keys: dict[str, Any] = dict(known.number or {})
     beyond = [] if variable is None else [code for code in variable.values if _beyond(code, keys)]

@@ -24,7 +24,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def parquet_columns(path: Path, url: str) -> tuple[str, ...]:
-    """Return the column names of the Parquet file `path`; a UsageError names the `url` to get a damaged one from."""
+    """Return a tuple of column names of the Parquet file `path`; a UsageError names the `url` of a damaged one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

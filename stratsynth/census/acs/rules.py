@@ -9,7 +9,7 @@ from stratsynth.schema import Categorical, Numeric, Rule, Schema
 
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
-    """Return (tuple of the structural rules whose columns a schema has, how many of them were counted on no file)."""
+    """Return (tuple of `Rule`, those whose columns a schema has; number of those that were counted on no file)."""
     found, unchecked = list[Rule](), 0
     for each in rules():
         if not each.when.keys() <= schema.columns.keys():

@@ -83,7 +83,7 @@ def shares(
     codes: Mapping[str, Tabular] | None = None,
     codes_citation: str = "",
 ) -> Shares:
-    """Return the shares of every combination of the levels of some columns in a public-use file.
+    """Return the `Shares` of every combination of the levels of some columns in a public-use file.
 
     Args:
         source: A public-use file: .csv, .csv.gz or .parquet. Never the private table, nor one with an account.

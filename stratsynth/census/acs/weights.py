@@ -34,7 +34,7 @@ class WeightFacts:
 
 
 def weight_facts(source: str | PathLike[str], year: int) -> WeightFacts:
-    """Return facts of the weights in the public-use file `source`, which is not of the schema's year.
+    """Return `WeightFacts` of the public-use file `source`, which is not of the schema's `year`.
 
     They are its name, the largest weight and the mean.
 

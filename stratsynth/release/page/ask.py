@@ -113,10 +113,10 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a list of dicts (`columns`, `levels`, `answers`), one for each column of the schema, or measured pair.
+    """Return a list of dicts (`columns`, a text; `levels`; `answers`), one for each column or measured pair.
 
-    Numeric columns have one more, whose levels are mean and quantiles. Answers are by `squares`, for groups of the
-    columns `by`.
+    Numeric columns have one more, whose levels are mean and quantiles. Answers are a list of `Asked`, by `squares`, for
+    groups of the columns `by`; a dict without any, or too large for the page, is left out.
     """
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:

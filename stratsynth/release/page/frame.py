@@ -258,8 +258,8 @@ def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
     """Return the Section "How it was made" of a certificate: facts, and a Figure of its noisy `tables` if any.
 
-    Facts are mechanism, charges, account, schema, code lists, accounting, software; the number of noisy `sums`, and
-    rows that rules `moved` (rules.json), if any.
+    Facts are mechanism, charges, account, schema, code lists, accounting, software; the number `sums` of noisy sums,
+    and the mapping `moved` of rules.json, None without rules.
     """
     facts = [
         *words.made_facts(certificate),
