@@ -145,7 +145,10 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if by grouping `which` no rule of the schema names a part of a group of column `name` without the rest."""
+    """True if no rule of `schema` names a part of a group of `column`, called `name`, without the rest of the group.
+
+    Groups are those of the column's grouping number `which`.
+    """
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:

@@ -133,7 +133,7 @@ class WithSums(Mechanism[Any]):
 
     @once
     def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
-        """Return the clipped sums that `allot` pays, by public facts, with prices, noise and strata; None for none."""
+        """Return the `ClippedSums` that `allot` pays by the facts `public`; None if no column asks for sums."""
         if not asks_clipped(public):
             return None
         counted = COUNTED if self.mechanism.borrows else 0.0

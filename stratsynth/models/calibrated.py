@@ -137,7 +137,7 @@ class Calibrated(TableModel):
 
     @cached_property
     def _known(self) -> tuple[Codes, Floats]:
-        """Rows of the other model, always the same, and their ratios, whose mean is 1."""
+        """Tuple (codes by column, ratios): rows of the other model, always the same; the ratios' mean is 1."""
         rows = _rows(self.base, KNOWN, {}, np.random.default_rng(0), Moved())
         ratios = self.ratios(rows)
         return rows, ratios / ratios.mean()

@@ -150,7 +150,10 @@ def raked(
 def _missed(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats], most: float
 ) -> float:
-    """Return the largest distance of a share from its target, by `places`, of rows `start` x ratios by `factors`."""
+    """Return the largest distance of a share, by `places`, from its target in `targets`, after weights are adjusted.
+
+    A row's weight is that in `start` times its ratio by `factors`, which is `most` at most.
+    """
     return float(distances(start * ratios_of(factors, places, most), places, targets).max())
 
 

@@ -139,7 +139,7 @@ class DeclaredFigures:
         return cls(size, shares, stated.margin, is_laplace(certificate), stated.records)
 
     def test(self, sizes: SizeEstimates) -> EquivalenceTest:
-        """Return the `EquivalenceTest` of these figures that have a measured size in `sizes`, for their number."""
+        """Return the `EquivalenceTest` for as many of these figures as `sizes`, `SizeEstimates`, has measured."""
         number = (self.size is not None) + sum(label in sizes.groups for label in self.shares)
         return EquivalenceTest(self.margin, number, self.laplace, self.records)
 

@@ -74,7 +74,10 @@ def notices(
 
 
 def gap_notices(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return a list of dicts {"kind", "text"}, one for each of `gaps` that is missed, or may be over twice wanted."""
+    """Return a list of dicts {"kind": "gap", "text": ...}, for each of `gaps` missed, or perhaps over twice wanted.
+
+    Each of `gaps` is a mapping with `wanted`, `status`, `low`, `high`, `level` and perhaps `stratum`.
+    """
     said = []
     for gap in gaps:
         within = f" in {gap['stratum']}" if gap.get("stratum") else ""

@@ -201,7 +201,7 @@ class LinkedSchema:
 
     @property
     def sum(self) -> tuple[str, ChildSum] | None:
-        """Derived column that is a sum, with its name; None without one."""
+        """Tuple (name, `ChildSum`) of the first derived column that is a sum; None without one."""
         return next(((n, each) for n, each in self.derived.items() if isinstance(each, ChildSum)), None)
 
     @property

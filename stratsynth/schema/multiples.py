@@ -98,7 +98,7 @@ class _Own:
 
     @classmethod
     def of(cls, unit: int, larger: Sequence[int]) -> _Own:
-        """Return the multiples of `unit` that are multiples of none of the heaps `larger`.
+        """Return an `_Own` of the multiples of `unit` that are multiples of none of the heaps `larger`.
 
         A larger heap that would make the period longer than LONGEST units is ignored.
         """

@@ -211,7 +211,7 @@ def _spread(
     default: object,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Return an array of `dtype`: `answer` of each text in `data`, called once a distinct value; `default` for null."""
+    """Return an array of `dtype`: `answer`, a function of an array of texts, of those in `data`; `default` for null."""
     parts = [np.empty(0, dtype)]
     for distinct in distinct_values(data):
         answers = np.append(np.asarray(answer(as_texts(distinct.dictionary)), dtype), np.array([default], dtype))

@@ -27,7 +27,7 @@ def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
 
 
 def _reads_of_all_rows(asked: Asked) -> Wanted:
-    """Return the statistics that a question `asked` needs, of all rows: those of a sample move by no more."""
+    """Return a `Wanted`: statistics that the question of `asked` needs, of all rows: those of a sample move no more."""
     wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 

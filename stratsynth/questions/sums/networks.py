@@ -84,7 +84,7 @@ class NetworkGradients(Sum):
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one integer array: the sum of the gradients of rows `which`, each clipped as one to GRID units."""
+        """Return a list of one integer array: the sum of the gradients of rows `which`, each clipped to GRID units."""
         x, reach = design.integer_features(self.design, rows, which)
         h, logits = forward(x, self)
         output = whole_output(self) / THETA  # a power of 2: exact

@@ -170,7 +170,7 @@ def boundary_slopes(chances: Floats) -> Floats:
 
 
 def turned(chances: Floats, moved: Floats) -> Floats:
-    """Return an array: d(gradient . direction) / d(each logit), at `chances`, with the logits' change `moved` fixed."""
+    """Return d(gradient . direction) / d(logit) at `chances`, the logits' change `moved` fixed: arrays [logit, row]."""
     mean, used = np.zeros(chances.shape[1]), chances[-len(moved) :]
     for p, along in zip(used, moved, strict=True):
         mean += p * along

@@ -151,10 +151,10 @@ def _named(schema: Schema, name: str) -> list[str]:
 
 
 def _asked(squares: Squares, columns: tuple[str, ...], by: Sequence[str]) -> list[Asked]:
-    """Return a list of (statistic, group's name, figures by cell, note) on counts and rates of the cells of `columns`.
+    """Return a list of (statistic, group's name, figures, note) on counts and rates of the cells of `columns`.
 
-    Of everybody and of each group of the columns `by`, answered by `squares`; a group with an unknown figure is left
-    out.
+    Figures are a list for each cell, as `_figures` gives. Of everybody and of each group of the columns `by`, answered
+    by `squares`; a group with an unknown figure is left out.
     """
     schema, found = squares.tables.schema, []
     for groups, named in _groups(squares, by, schema.cells(columns)):

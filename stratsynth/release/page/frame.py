@@ -111,7 +111,8 @@ def release_page(
 def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
     """Return a list of sentences to open a certificate's page: the promise, and how well the groups `sized` are known.
 
-    `names` are groups' names for readers, `called` words for the kind of release.
+    `sized` is a list of `GroupSize`; `names`, a `Names`, names groups for readers; `called` has words for the kind of
+    release.
     """
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
