@@ -151,7 +151,7 @@ class ClippedSums:
 
 
 def clipped_columns(schema: Schema) -> tuple[ClippedColumn, ...]:
-    """Return the schema's numeric columns that declare a clip and do not switch their sums off."""
+    """Return a tuple of `ClippedColumn`, one for each numeric column that declares a clip, unless its sums are off."""
     return tuple(
         ClippedColumn(name, float(column.lower), float(column.clip))
         for name, column in schema.columns.items()

@@ -59,7 +59,7 @@ class CountedCodeList:
 def settle(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
 ) -> tuple[Schema, tuple[CountedCodeList, ...]]:
-    """Return the schema by which the fit counts, and for each code list the level decided on, with its reason.
+    """Return (the `Schema` by which the fit counts, a tuple of a `CountedCodeList` per code list: its level, and why).
 
     Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
     the mechanism draws no rows.

@@ -97,7 +97,7 @@ class Prepared(Terms):
 
     @cached_property
     def bin_sums(self) -> BinSums | None:
-        """Questions about numbers within bins, asked beside the mechanism's; None where no column declares any."""
+        """`BinSums`: questions about numbers within bins, beside the mechanism's; None where no column declares any."""
         return stated_bin_sums(self.mechanism, self.public, self.allot)
 
     @cached_property

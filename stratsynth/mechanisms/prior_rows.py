@@ -47,7 +47,10 @@ class PriorSource(ABC):
 
     @abstractmethod
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Return the prior's rows and tables in a schema's columns and levels; UsageError where these have no place."""
+        """Return a `MappedPrior`, rows and tables in a schema's columns and levels; UsageError for ones without place.
+
+        These are rows or tables of the prior that have no place in the schema.
+        """
 
 
 @dataclass(frozen=True, eq=False)

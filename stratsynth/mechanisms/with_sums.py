@@ -234,7 +234,10 @@ def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
 
 
 def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ClippedSums | None:
-    """Return the clipped sums of a mechanism for `allot` on public facts, or why none; None without clip or rows."""
+    """Return the `ClippedSums` of `mechanism` for `allot` on the facts `public`; None if no rows or no clip.
+
+    Where sums are declared and not asked, its `why_not` says why.
+    """
     if mechanism.returns != Returns.ROWS or not declares_clip(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.sums(public, allot)) is not None:

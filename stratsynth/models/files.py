@@ -121,7 +121,7 @@ def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
 
 
 def _before_controls(folder: Path) -> Any:
-    """Return the kind and facts of the model stored in `folder`; if it was calibrated, those of the model before."""
+    """Return a dict with "kind" and "facts" of the model stored in `folder`; of the one before, if calibrated."""
     stored = _stored(folder).facts
     inner = stored.get("facts")
     return inner if stored["kind"] == Calibrated.kind and isinstance(inner, dict) and "kind" in inner else stored

@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` at `path` by `schema`, `neighbours` per sigma; k tables: sqrt(k) x one's sensitivity."""
+        """Return a tuple: by `schema`, `neighbours` a `Charge` at `path` per sigma; k tables: sqrt(k) x sensitivity."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)

@@ -101,7 +101,7 @@ class Total(Question):
         return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
 
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return floats: each block's noise in a schema for `neighbours`, in grid units, up: sigma, Laplace's scale.
+        """Return a list: each block's noise in a schema for `neighbours`, in grid units, up: sigma, Laplace's scale.
 
         With several blocks, `sampled` gives each the multiplier z / sqrt(share), where the shares of `weights` sum to
         1: a row that fills all of them then counts as one query of multiplier z, since 1/z^2 adds up.
@@ -142,7 +142,7 @@ class Total(Question):
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Return a `NoisySum` a block at a Setting: int sums in `exact` plus noise of `entropy`; no `memory`."""
+        """Return a tuple, a `NoisySum` a block, at a Setting: sums in `exact` plus noise of `entropy`; no `memory`."""
         sampler = laplace if self.currency == Currency.PURE else gaussian
         weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing

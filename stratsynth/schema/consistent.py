@@ -88,7 +88,7 @@ def adds_up(total: Span, own: Span, rest: Span) -> bool:
 
 
 def takes(left: Span, everything: Span, own: Span) -> bool:
-    """True if a number of its own can be all that is left, (1, 1), or less or more than that, (0, 0)."""
+    """True if `own` can be `left`, for `everything` (1, 1), or can differ, for (0, 0); each (low, high) or None."""
     if left is None or everything is None or own is None:
         return False
     if everything == (1, 1):

@@ -71,7 +71,7 @@ class CountedTables(Schema):
         return self.linked.to_toml()
 
     def of(self, slot: str) -> CountedTables:
-        """Return the columns of one counted table, under their names here."""
+        """Return `CountedTables` with the columns of the table called `slot` alone, under their names here."""
         found = self.restrict(name for name in self.columns if slot_of(name) == slot)
         assert isinstance(found, CountedTables)  # noqa: S101 - of the same class
         return found
@@ -136,7 +136,7 @@ def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
 
 
 def counted_tables(linked: LinkedSchema) -> CountedTables:
-    """Return the schema of the counted tables of a linked one."""
+    """Return `CountedTables`, the schema of what is counted of the `LinkedSchema` `linked`."""
     columns: dict[str, Column] = {
         named(slot, name): Categorical(levels=levels)
         for slot in SLOTS

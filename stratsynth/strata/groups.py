@@ -221,7 +221,10 @@ def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
 def lacking(
     group: MergedGroup, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float
 ) -> str:
-    """Return the reason in words why a group's size x epsilon is below `threshold`; empty if it is not."""
+    """Return the reason in words why size x epsilon of `group`, a `MergedGroup`, is below `threshold`; "" if it is not.
+
+    `sizes` and `epsilons` are mappings from `Stratum` to a number.
+    """
     people, epsilon = group.people(sizes), group.epsilon(epsilons)
     if people * epsilon >= threshold:
         return ""

@@ -27,10 +27,10 @@ HUGE = 2.0**300
 
 @np.errstate(all="ignore")
 def into_ball(vectors: Floats, radius: int | Ints, norm: Norm = "l2") -> Ints:
-    """Return each column of `vectors`, scaled into a ball of an integer radius of at most GRID, in integers.
+    """Return each column of `vectors`, scaled into a ball of an integer `radius` of at most GRID, in integers.
 
-    Each column's norm is checked against its radius in integers; a column that fails the check twice,
-    or has a NaN, is zero.
+    `radius` is one for all or one a column, `norm` "l1" or "l2". Each column's norm is checked against its radius
+    in integers; a column that fails the check twice, or has a NaN, is zero.
     """
     vectors = np.clip(vectors, -HUGE, HUGE)
     length = np.zeros(vectors.shape[1])

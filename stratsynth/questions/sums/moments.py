@@ -124,5 +124,5 @@ class Curvature(Sum):
 
 
 def _triangle(x: Floats) -> Ints:
-    """Return the upper triangle of the sum of x x' over rows, for integer vectors: exact."""
+    """Return a flat array: the upper triangle of the sum of x x' over rows, columns of integers in `x`: exact."""
     return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)

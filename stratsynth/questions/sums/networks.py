@@ -254,7 +254,7 @@ def whole_output(query: Network) -> Floats:
 
 
 def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array of a query's `logits`: level's probability, less 1 at row `which`'s own; a line per level."""
+    """Return an array [level, row] by `logits`: probability, less 1 at the own level in `rows`, those of `which`."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)
     residuals: Floats = weights / weights.sum(axis=0)

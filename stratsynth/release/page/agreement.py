@@ -69,7 +69,7 @@ def _difference(c: ComparisonStated) -> str:
 
 
 def _tenths(part: float) -> str:
-    """Return text: `part` of 1 as per cent with its sign and one decimal."""
+    """Return `part`, 1 being all, as text in per cent with + or − and one decimal, without the word: "+12.3"."""
     return f"{100 * part:+,.1f}".replace("-", "−")
 
 

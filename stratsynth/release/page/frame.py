@@ -276,7 +276,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 
 
 def _cliques(tables: list[GroupTable], counted: str) -> Figure:
-    """Return a Figure, a table of noisy `tables` by set of columns: number of groups, cells, least and largest sigma.
+    """Return a Figure of `tables`, a list of `GroupTable`, by set of columns: groups, cells, least and largest sigma.
 
     `counted` is the noun for what is counted.
     """
