@@ -241,8 +241,8 @@ def _result(
 ) -> Result | None:
     """Return the Result of `column`, or its level `name`: `quotient` at `shares` of `strata`, each group's Tip.
 
-    None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` bounds of the shares, `sizes`
-    the measured ones.
+    None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` (lower, upper) bounds of the
+    shares or None, `sizes` a `GroupSizes` with the measured ones.
     """
     value = quotient.at(shares)
     if math.isnan(value):

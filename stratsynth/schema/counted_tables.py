@@ -98,7 +98,7 @@ def number_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def difference_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of differences; None where no column's are counted."""
+    """Return the `Bands` of differences of the `LinkedSchema` `linked`; None where no column's are counted."""
     return None if linked.difference is None else Bands(linked.differences)
 
 
