@@ -50,7 +50,10 @@ def linked_words(prepared: Prepared) -> str:
 
 
 def _plan(prepared: Prepared, found: Rehearsal, slot: str, parents: float) -> StratumPlan:
-    """Return the plan of one counted table, with noise in parents."""
+    """Return the `StratumPlan` of the counted table called `slot`, of so many `parents`, with noise in parents.
+
+    Its questions are those of the rehearsal `found`.
+    """
     schema, weight = prepared.public.schema, prepared.public.schema.row_weight.most
     seen = [one for one in found.answers.seen if _is_of(one.cliques or [(c, 0, 0) for c, _ in one.candidates], slot)]
     tables = [(clique, cells, sigma / weight) for one in seen for clique, cells, sigma in one.cliques]

@@ -297,5 +297,5 @@ def _shape(terms: tuple[Term, ...]) -> str:
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
-    """Return the queries of the scores, each object once, in the order of their first use."""
+    """Return a list of the queries, `Confusions`, of the scores, each object once, in the order of their first use."""
     return list({id(score.query): score.query for score in scores}.values())

@@ -274,7 +274,7 @@ def total(
     rate: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Program[tuple[NoisySum, ...]]:
-    """Ask for a `NoisySum` per block of `query`, by `weights`, at one price: rho, epsilon, or noise (with `rate`)."""
+    """Ask, by `yield from`, for a tuple: a `NoisySum` a block by `weights`, for rho, epsilon, or noise (and `rate`)."""
     prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
     given = [(currency, price) for currency, price in prices.items() if price is not None]
     if len(given) != 1:

@@ -103,7 +103,7 @@ class Usable(Question):
         return (1 + len(at.schema.names)) * gaussian.tv_error(self.scale(at.schema)) if self.gaussian else 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[NoisyTable, Seen]:
-        """Return (noisy numbers by `rng`: `rows` usable records, none outside; a plan's `Seen` at `path`)."""
+        """Return (`NoisyTable` by `rng`: `rows` usable records, none outside; a plan's `Seen` at `path`)."""
         numbers = 1 + len(at.schema.names)
         noisy = rng.normal(0, self.deviation(at.schema), numbers)
         noisy[0] += rows

@@ -144,7 +144,7 @@ class DeclaredFigures:
         return EquivalenceTest(self.margin, number, self.laplace, self.records)
 
     def compared(self, sizes: SizeEstimates) -> list[Comparison]:
-        """Return a list of `Comparison` with the estimated `sizes`: everybody's size, then each measured group's share.
+        """Return a list of `Comparison` with `sizes`, a `SizeEstimates`: everybody's size, then each measured share.
 
         Groups are in the shares' order.
         """
@@ -265,7 +265,7 @@ def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlap
 
 
 def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
-    """Return (mean of independent counts `ways`, weighted by 1 / variance, its variance).
+    """Return (mean of independent counts `ways`, each a `Counted`, weighted by 1 / variance, its variance).
 
     If one of the counts is exact, return it with variance 0.
     """

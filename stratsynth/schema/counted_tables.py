@@ -88,7 +88,7 @@ def named(slot: str, column: str) -> str:
 
 
 def sum_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of what is left of the sum; None where nothing is added up."""
+    """Return the `Bands` of what is left of the sum of the `LinkedSchema` `linked`; None where nothing is added up."""
     return None if linked.sum is None or linked.sum[1].left is None else Bands(linked.sum[1].left)
 
 
@@ -210,7 +210,7 @@ def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
 def _renamed(
     rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
 ) -> Iterator[Rule]:
-    """Yield a rule of a schema as rules of levels, each column under another name; none where it forbids nothing.
+    """Yield `rule` of a schema as `Rule`s of levels, columns renamed by `names`; none where it forbids nothing.
 
     A column of `counts` has the levels of its count: those whose numbers all meet the rule's condition.
     """

@@ -54,7 +54,7 @@ def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Float
 def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, decimals: int) -> Floats:
     """Return `x`, from `first` to `first` + `wide`, mapped in equal parts onto multiples of `unit` up to `last`.
 
-    Rounded to `decimals`; a number without such a multiple stays.
+    `first`, `last` and `wide` have one entry a number. Rounded to `decimals`; a number without such a multiple stays.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have a unit stay as they are
         least, most = np.ceil(first / unit), np.floor(last / unit)
