@@ -60,7 +60,7 @@ def by_cliques(schema: Schema, by: tuple[str, ...]) -> tuple[Clique, ...]:
 
 
 def by_tables(public: Public, allot: Allotment, layout: Layout, least: float) -> ByTables | None:
-    """Return the tables by the columns of a fit's strata, with price and noise; None where none are wanted.
+    """Return `ByTables`, the tables by the columns of a fit's strata, with price and noise; None for none wanted.
 
     Args:
         public: The facts about all records.

@@ -169,7 +169,10 @@ class WithSums(Mechanism[Any]):
         return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Ask, on public facts, what `allot` pays: everybody's sums, sums within bins, tables, then sums of strata."""
+        """Program that asks, on public facts, all that `allot` pays: everybody's sums, bins, tables, sums of strata.
+
+        It returns None.
+        """
         sums, layout = self.sums(public, allot), self.strata(public, allot.promise)
         if sums is not None:
             yield from ask_totals(public.schema, sums, sums.everybody)

@@ -125,7 +125,7 @@ def raked(
     most: float = np.inf,
     rounds: int = ROUNDS,
 ) -> RakedFactors:
-    """Return the factors by which kinds of rows reach all targets, or come near them.
+    """Return the `RakedFactors` by which kinds of rows reach all targets, or come near them.
 
     Args:
         start: Share of each kind of rows, in all 1.

@@ -130,7 +130,10 @@ def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _itemised(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return structures whose keys of lists of lists refer to the distinct inner lists by number, with these lists."""
+    """Return a dict: `alike`, the structures with numbers for inner lists; `items`, these lists; `itemised`, the keys.
+
+    A list is replaced where its key holds nothing but lists in all structures; equal lists have one number.
+    """
     every = dict.fromkeys(key for one in structures for key in one)
     names = [key for key in every if all(type(item) is list for one in structures for item in one.get(key, ()))]
     items: dict[str, int] = {}

@@ -19,7 +19,7 @@ CELL = 16
 
 
 def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...]:
-    """Return the plan of each counted table of a fit of two linked tables, in their order; () for one table."""
+    """Return a tuple of a `StratumPlan` per counted table of two linked ones, by the rehearsal `found`; () for one."""
     schema = prepared.public.schema
     if not isinstance(schema, CountedTables):
         return ()

@@ -97,7 +97,7 @@ class Total(Question):
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
     def shares(self, schema: Schema) -> list[float]:
-        """Return floats: each block's part of `price` in `schema`, rho or epsilon, by `weights`; equal if None."""
+        """Return a list: each block's part of `price` in `schema`, rho or epsilon, by `weights`; equal if None."""
         return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
 
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` of rho or epsilon at `path` a block by `schema`, `neighbours`; if `sampled`, one a step."""
+        """Return a tuple of `Charge` of rho or epsilon at `path`, by `schema`: one a block; of a `sampled` step one."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}

@@ -50,9 +50,9 @@ def notices(
 
     Args:
         prepared: The fit.
-        found: Declared numbers of records beside the measured ones.
+        found: Each a `Comparison` of declared numbers of records with measured ones.
         margin: Relative difference that counts as none.
-        known: The columns that noisy tables have; None without tables.
+        known: The `Coverage` of columns by noisy tables; None without tables.
         close: True if declared shares fit the noisy totals too well.
         first: The answer to the first question; None without one.
     """

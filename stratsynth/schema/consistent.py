@@ -81,7 +81,7 @@ def differs(before: Span, apart: Span, number: Span) -> bool:
 
 
 def adds_up(total: Span, own: Span, rest: Span) -> bool:
-    """True if some numbers of two parts add up to some total; a part is never None."""
+    """True if some numbers in `own` and `rest` add up to one in `total`; each is (low, high), False for a None."""
     if total is None or own is None or rest is None:
         return False
     return max(total[0], own[0] + rest[0]) <= min(total[1], own[1] + rest[1])

@@ -157,7 +157,7 @@ def counted_tables(linked: LinkedSchema) -> CountedTables:
 
 
 def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
-    """Yield the rules of both tables, and those across them, as rules of the counted columns' levels."""
+    """Yield each `Rule` of both tables of `linked` and across them, by levels of the counted columns, in `plain`."""
     size = named(PARENT, linked.size)
     for name, levels in linked.occupied.items():
         others = tuple(level for level in linked.parent.levels(name) if level not in levels)

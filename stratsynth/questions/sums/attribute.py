@@ -96,7 +96,7 @@ class AttributeGradients(Sum):
         return (gradient, sums) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two int arrays a model, rows `which`: secret parts of clipped gradients, of probabilities by cell."""
+        """Return a list, by model in turn two int arrays of rows `which`: clipped gradients, probabilities by cell."""
         x, reached = design.integer_features(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))

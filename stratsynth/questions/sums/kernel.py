@@ -102,5 +102,5 @@ def exp_of(depth: Floats) -> Ints:
 
 @cache
 def _table() -> Ints:
-    """Return the integers exp(-i / STEPS) x GRID, rounded, for i from 0 to LAST."""
+    """Return an int64 array: exp(-i / STEPS) x GRID, rounded, for i from 0 to LAST."""
     return np.array([round(math.exp(-i / STEPS) * GRID) for i in range(LAST + 1)], np.int64)
