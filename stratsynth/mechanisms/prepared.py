@@ -102,7 +102,7 @@ class Prepared(Terms):
 
     @cached_property
     def by_tables(self) -> ByTables | None:
-        """Tables of everybody by the strata's columns, asked beside the mechanism's; None without any."""
+        """`ByTables` of everybody by the strata's columns, asked beside the mechanism's questions; None without any."""
         return stated_tables(self.mechanism, self.public, self.allot)
 
     @cached_property

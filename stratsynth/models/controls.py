@@ -281,7 +281,10 @@ def whole_numbers(
 
 
 def chosen_rows(kinds: Places, numbers: NDArray[np.int64], rng: Generator) -> Places:
-    """Return places of rows, `numbers` of each kind, chosen by `rng`; a kind with too few rows gives its rows again."""
+    """Return an array of row numbers, `numbers` of each kind, chosen by `rng`; `kinds` has each row's kind.
+
+    A kind with too few rows gives its rows again.
+    """
     order = rng.permutation(len(kinds))
     order = order[np.argsort(kinds[order], kind="stable")]
     there = np.bincount(kinds, minlength=len(numbers))

@@ -44,7 +44,11 @@ def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str,
 
 
 def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any], Schema, State]]:
-    """Return, by stratum, its stored facts, the schema inside it and its model's state, as `stored` wrote them.
+    """Return a dict from stratum to (stored facts, schema inside it, `State` of its model), as `stored` wrote them.
+
+    Args:
+        schema: The schema of the whole model.
+        state: The `State` of the whole model.
 
     Raises:
         ReleaseError: Strata that do not belong to one split.

@@ -76,7 +76,9 @@ def complete(schema: Schema, name: str) -> bool:
 def _design(
     parts: Mapping[Stratum, Estimate], shares: NDArray[np.float64], i: int, design: DesignError | None
 ) -> float:
-    """Return the design standard deviation of column `i`'s mean of `parts`, weighted by `shares`; NaN if not known.
+    """Return the design standard deviation of column `i`'s mean of `parts`, weighted by `shares`; NaN for no `design`.
+
+    `design` is the `DesignError` of the shares, None if not known.
 
     Of groups that are weighted means themselves, whose shares may be of the same survey, deviations are added up: at
     most that, whatever their correlations.

@@ -78,7 +78,7 @@ class CountedTables(Schema):
 
 
 def slot_of(name: str) -> str:
-    """Return the counted table that a column named `slot.column` is of."""
+    """Return the name of the counted table, `slot`, that a column named `slot.column` is of."""
     return name.partition(".")[0]
 
 

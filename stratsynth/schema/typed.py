@@ -147,10 +147,7 @@ def _check_numbers(column: Any, kind: str) -> None:
 
 
 def _check_times(column: Any, times: re.Match[str]) -> None:
-    """Raise SchemaError for a stored type of unknown zone, or unit too coarse or too fine for the column.
-
-    `times` is the match of `_TIMES` with the type's text.
-    """
+    """Raise SchemaError for a stored type, `times` its match of `_TIMES`, of unknown zone, or unit that does not fit."""
     fine = {"millisecond": 3, "microsecond": 6}.get(column.unit, 0)
     if _UNITS[times[2]] < fine:
         checks.refuse(f"stored {times[0]!r} is coarser than the column's unit, the {column.unit}")
