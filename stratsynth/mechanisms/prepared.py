@@ -92,7 +92,7 @@ class Prepared(Terms):
 
     @cached_property
     def sums(self) -> ClippedSums | None:
-        """Clipped sums that are asked beside the mechanism's questions; None where no column declares a clip."""
+        """`ClippedSums` that are asked beside the mechanism's questions; None where no column declares a clip."""
         return stated_sums(self.mechanism, self.public, self.allot)
 
     @cached_property

@@ -64,7 +64,10 @@ def save_laws(laws: Mapping[str, Inside], folder: Path) -> None:
 
 
 def load_laws(folder: Path, schema: Schema) -> dict[str, Inside]:
-    """Return laws of numbers within bins by a schema's column, in a model's folder; {} for no file, or ReleaseError."""
+    """Return a dict from column of a schema to `Inside`, stored in a model's `folder`; {} for no file.
+
+    ReleaseError for a damaged one.
+    """
     if not os.path.lexists(folder / LAWS):
         return {}
     stored = npz.read(folder / LAWS, parse_json)

@@ -247,7 +247,7 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 
 
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
-    """Return `SizeEstimates` of everybody and the groups `labels` by `counted`, noisy numbers in paid answers.
+    """Return `SizeEstimates` of everybody and the groups `labels` by `counted`, a list of `Counted` in paid answers.
 
     They are means weighted by 1 / variance. None if nothing was counted; `overlapping` groups do not add up.
     """

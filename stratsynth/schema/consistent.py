@@ -42,7 +42,7 @@ def spans_of(column: Column, *, nothing: float | None = None, beyond: bool = Fal
 
 
 def spans_between(bands: Bands, column: Column, *, bounded: bool = False) -> Spans:
-    """Return the numbers of each band; those of a column of whole numbers end before the next band.
+    """Return a dict from band's name to (low, high), None for no numbers; whole ones end before the next band.
 
     If `bounded`, the outer bands end at the column's bounds.
     """
@@ -74,7 +74,7 @@ Span = tuple[float, float] | None
 
 
 def differs(before: Span, apart: Span, number: Span) -> bool:
-    """True if some number less some number before lies in the band `apart`; of a missing one, if that is None."""
+    """True if a difference of `number` and `before` can lie in `apart`, each (low, high); if one is None, `apart` is."""
     if before is None or number is None or apart is None:
         return (before is None or number is None) and apart is None
     return max(apart[0], number[0] - before[1]) <= min(apart[1], number[1] - before[0])
