@@ -42,7 +42,7 @@ class Prehashed:
 
 
 def _feed(add: Add, value: Any) -> None:
-    """Add a value to the hash, with its kind and its length, so that no two contents run into each other."""
+    """Add `value` to the hash, by the function `add` of bytes, with kind and length: no two run into each other."""
     kind = type(value)
     if kind is str:
         text = value.encode()

@@ -44,7 +44,7 @@ class BinSum:
 
     @property
     def query(self) -> WithinBins:
-        """Question about sums of numbers within bins of this column, bounded in l1 (pure epsilon) or l2."""
+        """`WithinBins`, the sum that `total` asks, of numbers within this column's bins, bounded in l1 (pure) or l2."""
         return WithinBins(self.column, self.multiples, "l1" if self.currency == Currency.PURE else "l2")
 
     def __str__(self) -> str:

@@ -173,7 +173,7 @@ def share_of(schema: Schema) -> float:
 def clipped_sums(
     public: Public, allot: Allotment, layout: Layout | None, parts: Mapping[Stratum, float], counted: float = 0.0
 ) -> ClippedSums:
-    """Return prices and noise of a fit's clipped sums, and the strata that they are asked of.
+    """Return `ClippedSums`: prices and noise of a fit's clipped sums, and the strata that they are asked of.
 
     Args:
         public: The facts about all records.

@@ -116,7 +116,7 @@ class Term:
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        """Largest movement of the term by one record (weight 1) more, for each count that it may enter, rounded up."""
+        """Tuple, one a count that a record may enter: largest movement of the term by one (weight 1), rounded up."""
         return self._worked.steps
 
     @cached_property

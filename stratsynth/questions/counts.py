@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return a `NoisyTable` per clique at a Setting: `exact` counts plus discrete Gaussian noise by `entropy`."""
+        """Return a tuple, a `NoisyTable` a clique, at a Setting: `exact` counts plus Gaussian noise by `entropy`."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
@@ -217,6 +217,6 @@ def check_number(what: str, cells: int) -> None:
 def counts(
     cliques: Sequence[Clique], *, rho: float, weights: Sequence[float] | None = None
 ) -> Program[tuple[NoisyTable, ...]]:
-    """Ask for a `NoisyTable` per clique, `rho` split by `weights` (None: evenly): `x = yield from counts(...)`."""
+    """Ask for a tuple of `NoisyTable`, one a clique, `rho` split by `weights` or evenly: `x = yield from counts(...)`."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)

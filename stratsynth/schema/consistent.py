@@ -74,7 +74,7 @@ Span = tuple[float, float] | None
 
 
 def differs(before: Span, apart: Span, number: Span) -> bool:
-    """True if a difference of `number` and `before` can lie in `apart`, each (low, high); if one is None, `apart` is."""
+    """True if `number` less `before` can lie in `apart`, each (low, high); with one of them None, if `apart` is None."""
     if before is None or number is None or apart is None:
         return (before is None or number is None) and apart is None
     return max(apart[0], number[0] - before[1]) <= min(apart[1], number[1] - before[0])

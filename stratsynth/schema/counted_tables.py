@@ -110,7 +110,7 @@ def states(linked: LinkedSchema) -> tuple[str, ...]:
 
 
 def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
-    """Return the levels of each column of a counted table, by its name there, in order."""
+    """Return a dict from column to levels of the counted table called `slot` of `linked`, columns in order."""
     parent = {name: column.all_levels for name, column in linked.parent.columns.items()}
     for name, each in linked.counts.items():
         parent[name] = each.levels

@@ -88,7 +88,7 @@ def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
 
 
 def sum_gradients(c: Floats, x: Floats) -> list[Ints]:
-    """Return for each model the sum over rows of c x features, a line per feature and a column per class, exactly."""
+    """Return a list, a flat int array [feature, class] a model: `c` [class, model, row] times `x` [row, feature]."""
     classes, models, rows = c.shape
     found = (c.reshape(-1, rows) @ x).astype(np.int64).reshape(classes, models, -1)
     return [np.ascontiguousarray(found[:, model].T).ravel() for model in range(models)]

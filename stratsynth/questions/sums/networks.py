@@ -132,7 +132,7 @@ class NetworkLosses(Sum):
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an array of one int: losses of rows `which`, cut at the clip, rounded down, summed, in clip / GRID."""
+        """Return a list of one array of one int: losses of rows `which`, cut, rounded down, summed, in clip / GRID."""
         features, _ = design.integer_features(self.design, rows, which)
         _, logits = forward(features, self)
         if self.measure == "log":

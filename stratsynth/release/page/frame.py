@@ -199,7 +199,7 @@ def _promise(certificate: Certificate) -> Section:
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
     """Return a Figure, a row a group from the largest: its size in `sized`, and the noise of one count beside it.
 
-    `names` has the groups' names for readers.
+    `sized` is a list of `GroupSize`; `names`, a `Names`, names groups for readers.
     """
     ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
