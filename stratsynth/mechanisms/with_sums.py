@@ -141,7 +141,7 @@ class WithSums(Mechanism[Any]):
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
-        """Return the questions within bins that `allot` pays, by public facts, with prices and noise; () for none."""
+        """Return a tuple of `BinSum`, questions within bins that `allot` pays by the facts `public`; () for none."""
         least = min(self._parts(public, allot).values(), default=1.0)
         return bin_sums(public.schema, public.size, allot, public.neighbours, least)
 
@@ -202,7 +202,7 @@ class WithTables(WithSums):
 
     @once
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return the tables by strata's columns for public facts and `allot`, with price and noise; None: no strata."""
+        """Return `ByTables`, those by strata's columns that `allot` pays by the facts `public`; None: no strata."""
         layout, least = self.strata(public, allot.promise), min(self._parts(public, allot).values(), default=1.0)
         return None if layout is None else by_tables(public, allot, layout, least)
 

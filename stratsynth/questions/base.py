@@ -262,7 +262,7 @@ def check_positive(what: str, value: float) -> None:
 
 
 def shared(amount: float, weights: tuple[float, ...]) -> list[float]:
-    """Return an amount split in proportion to weights; the parts add up to at most the amount, rounding included."""
+    """Return a list: `amount` split in proportion to `weights`; its parts add up to at most that, rounding included."""
     if len(weights) == 1:
         return [amount]
     total = math.fsum(weights) * (1 + 1e-15)

@@ -217,6 +217,6 @@ def check_number(what: str, cells: int) -> None:
 def counts(
     cliques: Sequence[Clique], *, rho: float, weights: Sequence[float] | None = None
 ) -> Program[tuple[NoisyTable, ...]]:
-    """Ask for a tuple of `NoisyTable`, one a clique, `rho` split by `weights` or evenly: `x = yield from counts(...)`."""
+    """Ask for a tuple, a `NoisyTable` a clique, `rho` split by `weights` or evenly: `x = yield from counts(...)`."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)

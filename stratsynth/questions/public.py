@@ -140,7 +140,7 @@ def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
 
 
 def _plain(columns: PublicColumns | None) -> Any:
-    """Return for each array the tuple (`codes` or `numbers`, column, dtype, bytes), to be compared; None for None."""
+    """Return a list, (`codes` or `numbers`, column, dtype, bytes) of each array, to be compared; None for None."""
     if columns is None:
         return None
     parts = (("codes", columns.codes), ("numbers", columns.numbers))

@@ -171,7 +171,7 @@ class Total(Question):
         return made, Seen(path, "total", cells=sum(block.size for block in blocks))
 
     def _parts(self, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
-        """Return a read-only `NoisySum` per block at a Setting; units(block, noise in units) gives its integers."""
+        """Return a tuple, a `NoisySum` a block, at a Setting; `units`(block, noise in units) gives its integers."""
         spread = math.sqrt(2) if self.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
         blocks, scales = self.query.blocks(at.schema), self.scales(at.schema, at.neighbours)
         grids = [block.clip / GRID for block in blocks]

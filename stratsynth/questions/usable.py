@@ -138,6 +138,6 @@ class Usable(Question):
 
 
 def usable(price: float, currency: Currency) -> Program[NoisyTable]:
-    """Ask for the numbers of usable records and values outside: `found = yield from usable(price, currency)`."""
+    """Ask for a `NoisyTable`: usable records, then values outside: `found = yield from usable(price, currency)`."""
     answer = yield Usable(float(price), currency)
     return cast("NoisyTable", answer)

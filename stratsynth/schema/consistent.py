@@ -25,7 +25,7 @@ Spans = Mapping[str, tuple[float, float] | None]
 
 
 def spans_of(column: Column, *, nothing: float | None = None, beyond: bool = False) -> Spans:
-    """Return the numbers of each level of a numeric column.
+    """Return a dict from level of a numeric column to (low, high), the numbers in it; None for a level without.
 
     Args:
         column: The column.
@@ -74,7 +74,7 @@ Span = tuple[float, float] | None
 
 
 def differs(before: Span, apart: Span, number: Span) -> bool:
-    """True if `number` less `before` can lie in `apart`, each (low, high); with one of them None, if `apart` is None."""
+    """True if `number` less `before` can lie in `apart`, each (low, high); with either None, if `apart` is None too."""
     if before is None or number is None or apart is None:
         return (before is None or number is None) and apart is None
     return max(apart[0], number[0] - before[1]) <= min(apart[1], number[1] - before[0])

@@ -238,8 +238,9 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Return MergedGroups of `strata` after `steps` merged, as far as they go, those of size x epsilon < `threshold`.
+    """Return a list of `MergedGroup`: `strata` after `steps` merged those of size x epsilon < `threshold`, if they can.
 
+    `sizes` and `epsilons` are mappings from `Stratum` to a number; `steps` are tried in order.
     A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """
     groups = alone(strata)

@@ -51,7 +51,7 @@ def into_ball(vectors: Floats, radius: int | Ints, norm: Norm = "l2") -> Ints:
 
 
 def _within(units: Ints, radius: int | Ints, norm: Norm) -> NDArray[np.bool_]:
-    """True if a column's norm is at most its radius, exactly; for |units| <= GRID + 1 and radius <= GRID."""
+    """Return a boolean a column of `units`: is its `norm` at most its radius; |units| <= GRID + 1, radius <= GRID."""
     spent = np.zeros(units.shape[1], np.int64)
     for coordinate in units:
         spent += np.abs(coordinate) if norm == "l1" else coordinate * coordinate

@@ -135,7 +135,7 @@ class PerRow:
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return (gradients, probabilities) by own function at `weights`, rows `x`, `levels`, `slopes`; None: it fails."""
+        """Return (gradients, probabilities) by own function of `weights`, rows `x`, `levels`, `slopes`; else None."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
