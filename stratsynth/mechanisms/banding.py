@@ -137,7 +137,7 @@ def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
 
 
 def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[float, ...]:
-    """Return the ends of bands of column `name`: multiples of `width`, cut where a schema rule begins or ends."""
+    """Return a tuple, ends of bands of `column`, called `name`: multiples of `width`, and where rules begin or end."""
     numbers = len(column.extents)
     starts = {0, *(code for code in range(numbers) if column.breaks[code] % width == 0)}
     for box in (box for rule in schema.rules if name in rule.names for box in rule.cells(schema) if name in box):

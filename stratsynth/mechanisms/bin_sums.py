@@ -90,7 +90,7 @@ def declares_bin_sums(schema: Schema) -> bool:
 def bin_sums(
     schema: Schema, size: int | None, allot: Allotment, neighbours: Neighbours, part: float = 1.0
 ) -> tuple[BinSum, ...]:
-    """Return the questions about numbers within bins that a fit asks of everybody.
+    """Return a tuple of `BinSum`, the questions about numbers within bins that a fit asks of everybody; () for none.
 
     Args:
         schema: All columns.

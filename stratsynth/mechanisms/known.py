@@ -57,11 +57,11 @@ class Known:
         )
 
     def within(self, stratum: Stratum, numbers: Mapping[str, Sequence[int]]) -> Known | None:
-        """Return the table of shares within a stratum; None if it lacks its columns, has no others, or no share there.
+        """Return the `Known` shares within a stratum; None if it lacks its columns, has no others, or no share there.
 
         Args:
-            stratum: The levels of each column.
-            numbers: Their codes, by column; a column of several levels stays.
+            stratum: The `Stratum`.
+            numbers: The codes of its levels, by column; a column of several levels stays.
         """
         import numpy as np
 

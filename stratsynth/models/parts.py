@@ -104,7 +104,10 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
 
 
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return each part's shared facts, {} if none; ReleaseError if damaged or above `MOST_ALIKE` characters."""
+    """Return a list, one a part of stored `facts`: what it shares, {} if nothing; ReleaseError if damaged.
+
+    Or if it were above `MOST_ALIKE` characters.
+    """
     known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
     items, told = facts.get("items", []), facts.get("itemised", [])
     sound = all(type(one) is dict and one == _lists(one) for one in known) and type(items) is type(told) is list

@@ -178,7 +178,7 @@ class Question(ABC):
         """Return the price, a Fraction, at a Setting, of telling exact reads `here` from `there` by this answer."""
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return arrays: (`answer` - `exact`) / declared noise scale, `at` a Setting; [] without a scale."""
+        """Return a list of arrays: (`answer` - `exact`) / declared noise scale, `at` a Setting; [] without a scale."""
         return []
 
 
@@ -225,7 +225,7 @@ def squared(x: Ints, y: Ints) -> int:
 
 
 def fixed(values: Any, kinds: str = "fiu") -> Any:
-    """Return a read-only copy of a plain array of these kinds; any other value unchanged, for the check to refuse."""
+    """Return a read-only copy of a plain array whose dtype is of `kinds`, as "fiu"; other values as they are."""
     if type(values) is not np.ndarray or values.dtype.kind not in kinds:
         return values
     base: Any = values.base

@@ -241,7 +241,7 @@ class Total(Question):
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return float arrays, a block each: (answer - `exact`) at a Setting as a standard normal; none for a sample.
+        """Return a list, a float array a block: (answer - `exact`) at a Setting as a standard normal; [] for samples.
 
         Laplace noise is mapped to the normal number of equal tail probability, so that its squares have one law too.
         """

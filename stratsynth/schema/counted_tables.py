@@ -186,7 +186,7 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
 
 
 def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
-    """Yield the rules by which differences and sums are those of the numbers: see `stratsynth.schema.consistent`."""
+    """Yield each `Rule` by which `linked`'s differences and sums are those of numbers: `schema.consistent`."""
     before, apart, left = number_bands(linked), difference_bands(linked), sum_bands(linked)
     if linked.difference is not None and before is not None and apart is not None:
         column, name = linked.child.column(linked.difference), linked.difference

@@ -264,7 +264,10 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return (groups after `step` merged `small`, for `why`, with all it cuts, called by `names`; its index)."""
+    """Return (list of groups after `step` merged `small`, for `why`, with all it cuts; its index).
+
+    `names` maps (column, levels) to the name that a merge has.
+    """
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

@@ -90,7 +90,7 @@ class AttributeGradients(Sum):
         return ("attribute gradients", self.design, self.target, self.link, self.thetas.shape, self.groups, self.given)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two `Block`s per model by `schema`: the secret part of its gradient, of its probabilities by cell."""
+        """Return a tuple, by model in turn two `Block`s: secret part of its gradient, of its probabilities by cell."""
         gradient = Block(self.thetas[0].size, self.clip)
         sums = Block(schema.cells(self.by) * schema.size(self.target), reach(schema.cells(self.groups)))
         return (gradient, sums) * len(self.thetas)

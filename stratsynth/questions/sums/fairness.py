@@ -189,7 +189,7 @@ def decisions(logits: Floats, models: int) -> Ints:
 
 
 def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
-    """Return for each model the sum of its rows' `units` in each cell, classes last; exact: a row adds at most GRID."""
+    """Return a list, a flat array [cell, class] a model: sums of `units` [class, model, row] by `cell`, exact."""
     classes, models, rows = units.shape
     if cells <= FEW:
         here = np.zeros((rows, cells))

@@ -116,7 +116,7 @@ class GroupLosses(Sum):
         return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an integer array a model: losses of rows `which` by group and label; a row adds 0 to GRID to one."""
+        """Return a list, a flat int array a model: losses of rows `which` by group and label, up to GRID a row."""
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         # bincount adds in floats: at most 2^13 rows of at most 2^30 units each, so all partial sums are exact
         found = [np.bincount(cell, weights=units, minlength=size) for units in loss_units(self, rows, which)]

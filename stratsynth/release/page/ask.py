@@ -68,7 +68,7 @@ Asked = tuple[str, str, list[list[float | None]], str]
 def page_squares(
     certificate: Certificate, measurements: pa.Table, schema: Schema, laws: Mapping[str, Inside] | None = None
 ) -> Squares | None:
-    """Return the least squares that all numbers of a page come from; None where no table answers anything.
+    """Return the `Squares`, least squares that all numbers of a page come from; None where no table answers anything.
 
     Args:
         certificate: The certificate of the release.
