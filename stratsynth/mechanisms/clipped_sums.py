@@ -203,7 +203,10 @@ def clipped_sums(
 
 
 def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum, float]:
-    """Return each stratum's part, in `layout`, of the amount in `currency`: 1, or less beside a larger budget."""
+    """Return a dict from stratum of `layout` to its part of the amount of `budget` in `currency`.
+
+    A part is 1, or less beside a stratum with a larger budget.
+    """
     if not layout.own_budgets:
         return dict.fromkeys(layout.strata, 1.0)
     own = {e: PAID[currency](replace(budget, epsilon=e)).amount for e in set(layout.epsilons.values())}
@@ -219,7 +222,10 @@ def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None
 
 
 def ask_totals(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Ask the sum of each column of `sums` that varies in the schema, one after another, for its part of the price."""
+    """Program that asks the sum of each column of `sums` that varies in `schema`, for its part of `price`.
+
+    It returns None.
+    """
     for column, each in zip(sums.columns, shared(price, (1.0,) * len(sums.columns)), strict=True):
         if isinstance(schema.columns.get(column.column), Numeric):
             yield from (

@@ -47,7 +47,7 @@ class Known:
         return np.transpose(self.shares.sum(axis=away), [kept.index(name) for name in clique])
 
     def without(self, names: Iterable[str]) -> Known | None:
-        """Return the table summed over the columns `names`; itself if it has none of them, None if none is left."""
+        """Return a `Known` summed over the columns `names`; itself if it has none of them, None if none is left."""
         left = tuple(name for name in self.clique if name not in set(names))
         if left == self.clique:
             return self

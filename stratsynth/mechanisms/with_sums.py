@@ -249,7 +249,10 @@ def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> 
 
 
 def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
-    """Return a mechanism's questions within bins for `allot` on public facts, or why none; None if none is declared."""
+    """Return `BinSums` of `mechanism` for `allot` on the facts `public`; None if no rows or none is declared.
+
+    Where some are declared and not asked, its `why_not` says why.
+    """
     if mechanism.returns != Returns.ROWS or not declares_bin_sums(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.bin_sums(public, allot)):
@@ -259,7 +262,7 @@ def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment)
 
 
 def stated_tables(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ByTables | None:
-    """Return the tables by strata's columns of a fit on public facts for `allot`; None if the mechanism asks none."""
+    """Return `ByTables` of a fit on the facts `public` for `allot`; None if the mechanism asks none."""
     return mechanism.tables(public, allot) if isinstance(mechanism, WithSums) else None
 
 

@@ -38,7 +38,7 @@ def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
 
 
 def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Return a Boolean array of `count` independent coins, tossed by `entropy`; `p` bounds their probability."""
+    """Return a Boolean array of `count` coins, tossed by `entropy`; `p` maps bits to bounds of their probability."""
     heads = np.empty(count, dtype=np.bool_)
     for part in chunks(count):
         u = entropy.uniform8(part.stop - part.start)

@@ -101,7 +101,7 @@ class Question(ABC):
 
     @abstractmethod
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return the charges that it makes at a path with this schema, per row, for the declared neighbours."""
+        """Return a tuple of each `Charge` that it makes at a path with this schema, per row, for `neighbours`."""
 
     def needs(self) -> frozenset[type[Question]]:
         """Return the question classes that a mechanism must list in `needs` to ask this one; by default its own."""

@@ -120,7 +120,7 @@ class Pairs:
 
     @property
     def cliques(self) -> list[Clique]:
-        """Pair of column names of each candidate, in order."""
+        """List of the pair of column names of each candidate, in order."""
         return list(map(self.expected.cliques.__getitem__, self.which))
 
     def __len__(self) -> int:

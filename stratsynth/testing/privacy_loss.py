@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
-    """Return the exact answers to the questions `asked` on these rows; a step on a sample reads all rows."""
+    """Return a list of `Exact`, one for each question `asked`, on these rows; a step on a sample reads all rows."""
     return list(Reader(rows, SystemEntropy()).each([(a.path, _reads_of_all_rows(a)) for a in asked]))
 
 

@@ -41,7 +41,7 @@ def cells_of(by: Sequence[str], rows: CodedRows, which: Which) -> NDArray[np.int
 
 
 def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
-    """Return x (rows x features) times `theta`, exact: a line a class and model, a column a row, in 1 / (UNIT THETA).
+    """Return x (rows x `features`, a design's) times `theta`: a line a class and model, a column a row, 1/(UNIT THETA).
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
     all partial sums stay within 2^52.
