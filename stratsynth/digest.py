@@ -69,7 +69,7 @@ def _feed_mapping(add: Add, value: Mapping[Any, Any]) -> None:
 
 
 def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
-    """Add to the hash a value of no plain kind: settings, arrays, functions, sets, classes; else TypeError."""
+    """Add to the hash, by `add`, a `value` of no plain kind: settings, arrays, functions, sets; else TypeError."""
     if type(value) is Prehashed:
         add(value.content)
     elif isinstance(value, Enum):

@@ -59,7 +59,7 @@ class CountedBands:
 def banded(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
 ) -> tuple[Schema, tuple[CountedBands, ...]]:
-    """Return the schema by which the fit counts, and for each column that may be in bands its bands, with the reason.
+    """Return (the `Schema` by which the fit counts, a tuple of a `CountedBands` per column that may be in bands).
 
     Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
     the mechanism draws no rows.

@@ -58,7 +58,7 @@ class RowPool:
 def pool_of(
     model: TableModel, controls: Sequence[ControlTotals], wanted: Sequence[Floats], n: int, rng: Generator, moved: Moved
 ) -> RowPool:
-    """Return n rows of a model that keep the rules, and more of the cells of controls of which these are too few.
+    """Return a `RowPool`: n rows of a model that keep the rules, and more of cells of controls that have too few.
 
     Each row stands for 1 / (n + sum over its cells of k / m), k rows having been drawn of a cell of mass m: the balance
     heuristic of Veach and Guibas (1995), by which samples of several laws are one of the first.

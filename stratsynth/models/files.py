@@ -57,7 +57,7 @@ def save(model: Model, folder: Path) -> None:
 
 
 def save_laws(laws: Mapping[str, Inside], folder: Path) -> None:
-    """Write laws of numbers within bins into a model's folder; no file if there are none."""
+    """Write `laws`, a mapping from column to `Inside`, into a model's folder; no file if there are none."""
     if laws:
         facts, arrays = to_arrays(laws)
         npz.write(folder / LAWS, State({"format": LAWS_FORMAT, **facts}, arrays))
@@ -131,7 +131,7 @@ def _before_controls(folder: Path) -> Any:
 
 
 def _stored(folder: Path) -> State:
-    """Return the content of a folder's model.npz; ReleaseError if its format is not `FORMAT`."""
+    """Return the `State` in a folder's model.npz; ReleaseError if its format is not `FORMAT`."""
     stored = npz.read(folder / "model.npz", parse_json)
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):

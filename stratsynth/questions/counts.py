@@ -98,7 +98,7 @@ class Counts(Question):
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return floats, one per clique: the noise's standard deviation, by schema and neighbours, in records."""
+        """Return a list, one a clique: the noise's standard deviation, by schema and neighbours, in records."""
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:

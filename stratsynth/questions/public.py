@@ -134,7 +134,7 @@ class PublicRows(Question):
 
 
 def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
-    """Ask for the exact values of public columns in all rows: `rows = yield from public_rows(columns)`."""
+    """Ask for `PublicColumns`, exact values of public columns in all rows: `rows = yield from public_rows(columns)`."""
     answer = yield PublicRows(tuple(columns))
     return cast("PublicColumns", answer)
 

@@ -273,7 +273,7 @@ class Recipe:
 
     @cached_property
     def benchmark(self) -> Benchmark | None:
-        """Published totals that rows are raked to; None without [benchmark]."""
+        """`Benchmark` of published totals that rows are raked to; None without [benchmark]."""
         return None if self.given_benchmark is None else read_benchmark(self.given_benchmark, self.folder)
 
     @property

@@ -136,7 +136,7 @@ def _drawn(model: Model) -> TableModel:
 def _squares(
     schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
 ) -> Squares | None:
-    """Return least squares over a release's tables, by schema, certificate, Arrow `measurements` and a loader `model`.
+    """Return `Squares` over a release's tables, by schema, certificate, Arrow `measurements` and a loader `model`.
 
     None without tables, and of strata that overlap.
     """

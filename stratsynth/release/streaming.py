@@ -52,9 +52,7 @@ def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: P
 def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out: Path) -> int:
     """Write the sample `wanted` of a release to Parquet files in the folder `out`, or resume it; return its row count.
 
-    `seed` is that of the sample; None for the one begun there, or a random one.
-
-    `seed` is that of the sample; None for the one begun there, or a random one.
+    `wanted` is a `SampleRequest`; `seed` is that of the sample, None for the one begun there, or a random one.
 
     Raises:
         UsageError: A folder with other content, or with another sample, or one that is complete.

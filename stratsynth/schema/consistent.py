@@ -58,7 +58,7 @@ def spans_between(bands: Bands, column: Column, *, bounded: bool = False) -> Spa
 def rules_where(
     columns: tuple[str, str, str], spans: tuple[Spans, Spans, Spans], fits: Callable[..., bool]
 ) -> Iterator[Rule]:
-    """Yield the rules that forbid levels of three columns that do not fit, by their numbers in order."""
+    """Yield each `Rule` that forbids levels of three `columns` whose numbers by `spans` `fits`, a function, refuses."""
     one, two, three = columns
     for second, its in spans[1].items():
         groups: dict[tuple[str, ...], list[str]] = {}

@@ -93,7 +93,7 @@ def sum_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def number_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of the number of the row before; None where no column's differences are counted."""
+    """Return the `Bands` of the number of the row before; None where `linked` counts no column's differences."""
     return None if linked.difference is None or linked.previous is None else Bands(linked.previous)
 
 

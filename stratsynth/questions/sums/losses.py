@@ -66,7 +66,7 @@ class Losses(Sum):
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an array of one integer per model: the sum of losses of rows `which`, in units of clip / GRID."""
+        """Return a list, an array of one int a model: the sum of losses of rows `which`, in units of clip / GRID."""
         return [np.array([model.sum()]) for model in loss_units(self, rows, which)]
 
 

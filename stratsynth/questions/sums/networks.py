@@ -264,7 +264,7 @@ def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) 
 
 @cache
 def _tanh() -> Ints:
-    """Return the integers tanh(i / STEPS) x TANH, rounded, for i from 0 to LAST."""
+    """Return an int64 array: tanh(i / STEPS) x TANH, rounded, for i from 0 to LAST."""
     return np.array([round(math.tanh(i / STEPS) * TANH) for i in range(LAST + 1)], np.int64)
 
 
