@@ -54,7 +54,7 @@ class ByTables:
 
 
 def by_cliques(schema: Schema, by: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return a tuple of the cliques of tables of everybody: all of `by`, and each with each other column of `schema`."""
+    """Return a tuple of cliques, the tables of everybody: all of `by`, and each with each other column of `schema`."""
     others = [name for name in schema.names if name not in by]
     return (*([by] if len(by) > 1 else []), *((name, other) for name in by for other in others))
 

@@ -214,7 +214,10 @@ def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum
 
 
 def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Ask a stratum's `sums` for the price; part is for tables of those columns that vary in its schema, if any."""
+    """Program that asks a stratum's `sums` for `price`, part of it for tables of the columns that vary in `schema`.
+
+    It returns None.
+    """
     yield from ask_totals(schema, sums, price * (1 - sums.counted))
     cliques = [(each.column,) for each in sums.columns if isinstance(schema.columns.get(each.column), Numeric)]
     if sums.counted and cliques:

@@ -224,7 +224,7 @@ def summed(cells: Places, shares: Floats, size: int) -> Floats:
 
 
 def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats]) -> Floats:
-    """Return per control the largest distance of a cell's share from its target, of rows of `shares` in `places`."""
+    """Return an array by control: largest distance of a cell's share from its target, rows of `shares` in `places`."""
     found = [np.abs(np.bincount(p, shares, len(t)) - t).max() for p, t in zip(places, targets, strict=True)]
     return np.array(found)
 

@@ -86,7 +86,7 @@ def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Strat
 
 
 def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return facts that parts share, and each part's own; the former {} if up to `MANY` parts all differ.
+    """Return (dict of facts that parts share, list of each part's own); the dict is {} if up to `MANY` all differ.
 
     Args:
         parts: The facts of each part.

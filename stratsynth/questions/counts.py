@@ -199,7 +199,7 @@ class Counts(Question):
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return flat float arrays, a table each: (`answer` - `exact` count) / sigma, `at` any Setting."""
+        """Return a list of flat float arrays, a table each: (`answer` - `exact` count) / sigma, `at` any Setting."""
         return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]
 
 

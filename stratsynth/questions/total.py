@@ -207,7 +207,7 @@ class Total(Question):
         return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
-        """Return a list, by `schema`, a `PublishedSum` a block of the answer; () in `sampled`: steps of unknown rows."""
+        """Return a list by `schema`, a `PublishedSum` a block of the answer; () if `sampled`: steps of unknown rows."""
         if self.currency == Currency.SAMPLED:
             return ()
         noise, read = ("laplace" if self.currency == Currency.PURE else "gaussian"), columns_read(self.query)

@@ -85,7 +85,7 @@ class Usable(Question):
         return (Charge(path, FIRST, amount, moved, {**details, **beside}, self.currency),)
 
     def wanted(self) -> Wanted:
-        """Return the exact numbers as the only read."""
+        """Return a `Wanted`, with the exact numbers as the only read."""
         return Wanted(cliques=(OUTSIDE,))
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:

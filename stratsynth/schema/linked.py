@@ -179,7 +179,7 @@ class LinkedSchema:
 
     @cached_property
     def counted(self) -> CountedTables:
-        """Schema of the counted tables side by side, by which a fit asks."""
+        """`CountedTables`, the schema of the counted tables side by side, by which a fit asks."""
         from stratsynth.schema.counted_tables import counted_tables
 
         return counted_tables(self)

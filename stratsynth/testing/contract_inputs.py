@@ -39,7 +39,7 @@ def given_out(model: Model) -> list[Any]:
 
 
 def _tried(one: Callable[[], Any]) -> Any:
-    """Return the result of `one`, or the text of its exception: both must be equal for equal answers."""
+    """Return the result of the function `one`, or the text of its exception: both must be equal for equal answers."""
     try:
         return one()
     except Exception as refusal:  # noqa: BLE001 - what is refused on one table must be refused on all

@@ -93,12 +93,12 @@ class FairGradients(Sum):
         )  # fmt: skip
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a `Block` per model, by `schema`, for its gradient, and with cells one for probabilities."""
+        """Return a tuple by `schema`: by model in turn a `Block` for its gradient, with cells one for probabilities."""
         cells = schema.cells(self.by) * schema.size(self.target) if self.by else 0
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return int arrays a model, rows `which`: clipped gradients' sum; with slopes, of F or decisions by cell."""
+        """Return a list, by model in turn flat int arrays of rows `which`: gradients; with slopes, F or decisions."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None

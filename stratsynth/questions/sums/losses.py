@@ -112,7 +112,7 @@ class GroupLosses(Sum):
         return 2 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one `Block` per model, by `schema`: L2 sensitivity clip under add-remove, sqrt(2) clip by replace."""
+        """Return a tuple, a `Block` a model, by `schema`: L2 sensitivity clip for add-remove, sqrt(2) x for replace."""
         return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:

@@ -108,7 +108,7 @@ class Layers:
         """Gradient of the loss, as lines."""
 
     def _asked(self, weights: Floats) -> NetworkGradients:
-        """Return a question for the gradients of a network with these weights, flat and hidden ones first."""
+        """Return `NetworkGradients` of a network with these `weights`, a flat array, hidden ones first."""
         query = self._query
         hidden, output = layers(weights, query.hidden, self._x.shape[1])
         return NetworkGradients(query.design, query.target, hidden, output, query.clip)
