@@ -72,7 +72,7 @@ class ClippedColumn:
 
     @property
     def query(self) -> Columns:
-        """`Columns`, the question of the sum of min(x, clip) - middle over records, in the column's own unit."""
+        """`Columns`, the query of the sum of min(x, clip) - middle over records, in the column's own unit."""
         return Columns((self.column,), (self.middle,), (1.0,), self.half, raw=True)
 
     def to_dict(self) -> dict[str, Any]:

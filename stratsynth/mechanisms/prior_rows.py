@@ -47,9 +47,9 @@ class PriorSource(ABC):
 
     @abstractmethod
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Return a `MappedPrior`, rows and tables in a schema's columns and levels; UsageError for ones without place.
+        """Return a `MappedPrior`: the prior's rows and tables in a schema's columns and levels.
 
-        These are rows or tables of the prior that have no place in the schema.
+        UsageError for rows or tables that have no place there.
         """
 
 

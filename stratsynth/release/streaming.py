@@ -31,7 +31,7 @@ def is_folder(out: Path) -> bool:
 def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: Path, moved: Moved) -> int:
     """Write the sample `wanted`, a `SampleRequest`, of a release to the Parquet file `out`; return its number of rows.
 
-    Rows are drawn piece by piece; numbers of rows that rules change are added to `moved`.
+    Rows are drawn piece by piece, by `seed`; numbers of rows that rules change are added to `moved`.
     """
     import pyarrow.parquet as pq
 

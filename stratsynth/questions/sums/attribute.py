@@ -120,7 +120,7 @@ def _contrasts(query: AttributeGradients, groups: int) -> Floats:
 
 
 def _by_cell(units: Ints, cell: Ints, groups: int, cells: int) -> list[Ints]:
-    """Return a list, an array a model by `cells`: F at the own of K `groups` less F / K, of row `units` by `cell`.
+    """Return a list, a flat array a model by `cells`: sums of F at the own of K `groups`, less F / K, by `cell`.
 
     With R the block's clip, a row of units u adds trunc(u R) at its own group, and -trunc(u / (K R)) at each other
     one. Its squared length, R^2 + (K - 1) / (K R)^2 = 1 times that of u, is checked in integers; a row that fails
