@@ -42,7 +42,7 @@ class Prehashed:
 
 
 def _feed(add: Add, value: Any) -> None:
-    """Add a value to the hash, with its kind and its length, so that no two contents run into each other."""
+    """Add `value` to the hash, by the function `add` of bytes, with kind and length: no two run into each other."""
     kind = type(value)
     if kind is str:
         text = value.encode()
@@ -69,7 +69,7 @@ def _feed_mapping(add: Add, value: Mapping[Any, Any]) -> None:
 
 
 def _feed_other(add: Add, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
-    """Add to the hash a value of no plain kind: settings, arrays, functions, sets, classes; else TypeError."""
+    """Add to the hash, by `add`, a `value` of no plain kind: settings, arrays, functions, sets; else TypeError."""
     if type(value) is Prehashed:
         add(value.content)
     elif isinstance(value, Enum):

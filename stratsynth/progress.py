@@ -113,7 +113,7 @@ class StepCounter(Protocol):
 
 @contextlib.contextmanager
 def steps(what: str, total: int, progress: bool | None) -> Iterator[StepCounter]:
-    """Show a bar `what` over `total` steps if `progress`, None as for `wanted`; yield a function that counts a step."""
+    """Show a bar `what` over `total` steps if `progress` (see `wanted`); yield f(result) -> result, counting a step."""
     count = 0
 
     def done(result: T) -> T:

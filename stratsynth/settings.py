@@ -166,7 +166,7 @@ def check_fields(settings: Any) -> None:
 
 @cache
 def _declared(cls: Any) -> tuple[tuple[str, Any, bool, Range], ...]:
-    """Return (name, type without None, True if None is allowed, range) of each field that is declared by `at`."""
+    """Return a tuple of (name, type without None, True if None is allowed, `Range`), one a field of `cls` by `at`."""
     found = []
     for each in fields(cls):
         if KEY in each.metadata:

@@ -59,7 +59,7 @@ class CountedBands:
 def banded(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
 ) -> tuple[Schema, tuple[CountedBands, ...]]:
-    """Return the schema by which the fit counts, and for each column that may be in bands its bands, with the reason.
+    """Return (the `Schema` by which the fit counts, a tuple of a `CountedBands` per column that may be in bands).
 
     Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
     the mechanism draws no rows.
@@ -137,7 +137,7 @@ def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
 
 
 def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[float, ...]:
-    """Return the ends of bands of column `name`: multiples of `width`, cut where a schema rule begins or ends."""
+    """Return a tuple, ends of bands of `column`, called `name`: multiples of `width`, and where rules begin or end."""
     numbers = len(column.extents)
     starts = {0, *(code for code in range(numbers) if column.breaks[code] % width == 0)}
     for box in (box for rule in schema.rules if name in rule.names for box in rule.cells(schema) if name in box):

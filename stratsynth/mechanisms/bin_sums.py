@@ -44,7 +44,7 @@ class BinSum:
 
     @property
     def query(self) -> WithinBins:
-        """Question about sums of numbers within bins of this column, bounded in l1 (pure epsilon) or l2."""
+        """`WithinBins`, the sum that `total` asks, of numbers within this column's bins, bounded in l1 (pure) or l2."""
         return WithinBins(self.column, self.multiples, "l1" if self.currency == Currency.PURE else "l2")
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ def declares_bin_sums(schema: Schema) -> bool:
 def bin_sums(
     schema: Schema, size: int | None, allot: Allotment, neighbours: Neighbours, part: float = 1.0
 ) -> tuple[BinSum, ...]:
-    """Return the questions about numbers within bins that a fit asks of everybody.
+    """Return a tuple of `BinSum`, the questions about numbers within bins that a fit asks of everybody; () for none.
 
     Args:
         schema: All columns.

@@ -54,13 +54,13 @@ class ByTables:
 
 
 def by_cliques(schema: Schema, by: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Return the columns of tables of everybody: those of `by` together, and each with each other of the schema."""
+    """Return a tuple of cliques, the tables of everybody: all of `by`, and each with each other column of `schema`."""
     others = [name for name in schema.names if name not in by]
     return (*([by] if len(by) > 1 else []), *((name, other) for name in by for other in others))
 
 
 def by_tables(public: Public, allot: Allotment, layout: Layout, least: float) -> ByTables | None:
-    """Return the tables by the columns of a fit's strata, with price and noise; None where none are wanted.
+    """Return `ByTables`, the tables by the columns of a fit's strata, with price and noise; None for none wanted.
 
     Args:
         public: The facts about all records.

@@ -72,7 +72,7 @@ class ClippedColumn:
 
     @property
     def query(self) -> Columns:
-        """Sum of min(x, clip) - middle over records, in the column's own unit."""
+        """`Columns`, the query of the sum of min(x, clip) - middle over records, in the column's own unit."""
         return Columns((self.column,), (self.middle,), (1.0,), self.half, raw=True)
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class ClippedSums:
 
 
 def clipped_columns(schema: Schema) -> tuple[ClippedColumn, ...]:
-    """Return the schema's numeric columns that declare a clip and do not switch their sums off."""
+    """Return a tuple of `ClippedColumn`, one for each numeric column that declares a clip, unless its sums are off."""
     return tuple(
         ClippedColumn(name, float(column.lower), float(column.clip))
         for name, column in schema.columns.items()
@@ -173,7 +173,7 @@ def share_of(schema: Schema) -> float:
 def clipped_sums(
     public: Public, allot: Allotment, layout: Layout | None, parts: Mapping[Stratum, float], counted: float = 0.0
 ) -> ClippedSums:
-    """Return prices and noise of a fit's clipped sums, and the strata that they are asked of.
+    """Return `ClippedSums`: prices and noise of a fit's clipped sums, and the strata that they are asked of.
 
     Args:
         public: The facts about all records.
@@ -203,7 +203,10 @@ def clipped_sums(
 
 
 def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum, float]:
-    """Return each stratum's part, in `layout`, of the amount in `currency`: 1, or less beside a larger budget."""
+    """Return a dict from stratum of `layout` to its part of the amount of `budget` in `currency`.
+
+    A part is 1, or less beside a stratum with a larger budget.
+    """
     if not layout.own_budgets:
         return dict.fromkeys(layout.strata, 1.0)
     own = {e: PAID[currency](replace(budget, epsilon=e)).amount for e in set(layout.epsilons.values())}
@@ -211,7 +214,10 @@ def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum
 
 
 def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Ask a stratum's `sums` for the price; part is for tables of those columns that vary in its schema, if any."""
+    """Program that asks a stratum's `sums` for `price`, part of it for tables of the columns that vary in `schema`.
+
+    It returns None.
+    """
     yield from ask_totals(schema, sums, price * (1 - sums.counted))
     cliques = [(each.column,) for each in sums.columns if isinstance(schema.columns.get(each.column), Numeric)]
     if sums.counted and cliques:
@@ -219,7 +225,10 @@ def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None
 
 
 def ask_totals(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Ask the sum of each column of `sums` that varies in the schema, one after another, for its part of the price."""
+    """Program that asks the sum of each column of `sums` that varies in `schema`, for its part of `price`.
+
+    It returns None.
+    """
     for column, each in zip(sums.columns, shared(price, (1.0,) * len(sums.columns)), strict=True):
         if isinstance(schema.columns.get(column.column), Numeric):
             yield from (

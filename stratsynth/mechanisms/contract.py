@@ -81,7 +81,7 @@ class Public:
         return tuple(clique for clique in self.schema.oneways if not self.already_known(clique))
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
-        """Return the facts about one stratum that has this share, `exact` or not, of all records.
+        """Return `Public` facts about one stratum that has this share, `exact` or not, of all records.
 
         The result is one object for equal calls, and for all strata with equal facts: what follows from it is computed
         once for all of them.
@@ -156,7 +156,7 @@ class Mechanism(ABC, Generic[R_co]):
 
     @abstractmethod
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """Return the allotment, rho, epsilon or steps per row, that it will spend of a budget on public facts.
+        """Return the `Allotment`, rho, epsilon or steps per row, that it will spend of a budget on public facts.
 
         Raises:
             Unsupported: A schema or budget that it cannot serve, with the remedy. Nothing is charged.

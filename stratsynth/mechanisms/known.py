@@ -47,7 +47,7 @@ class Known:
         return np.transpose(self.shares.sum(axis=away), [kept.index(name) for name in clique])
 
     def without(self, names: Iterable[str]) -> Known | None:
-        """Return the table summed over the columns `names`; itself if it has none of them, None if none is left."""
+        """Return a `Known` summed over the columns `names`; itself if it has none of them, None if none is left."""
         left = tuple(name for name in self.clique if name not in set(names))
         if left == self.clique:
             return self
@@ -57,11 +57,11 @@ class Known:
         )
 
     def within(self, stratum: Stratum, numbers: Mapping[str, Sequence[int]]) -> Known | None:
-        """Return the table of shares within a stratum; None if it lacks its columns, has no others, or no share there.
+        """Return the `Known` shares within a stratum; None if it lacks its columns, has no others, or no share there.
 
         Args:
-            stratum: The levels of each column.
-            numbers: Their codes, by column; a column of several levels stays.
+            stratum: The `Stratum`.
+            numbers: The codes of its levels, by column; a column of several levels stays.
         """
         import numpy as np
 

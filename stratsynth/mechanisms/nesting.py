@@ -59,7 +59,7 @@ class CountedCodeList:
 def settle(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
 ) -> tuple[Schema, tuple[CountedCodeList, ...]]:
-    """Return the schema by which the fit counts, and for each code list the level decided on, with its reason.
+    """Return (the `Schema` by which the fit counts, a tuple of a `CountedCodeList` per code list: its level, and why).
 
     Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
     the mechanism draws no rows.
@@ -145,7 +145,10 @@ def _which(
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
-    """True if by grouping `which` no rule of the schema names a part of a group of column `name` without the rest."""
+    """True if no rule of `schema` names a part of a group of `column`, called `name`, without the rest of the group.
+
+    Groups are those of the column's grouping number `which`.
+    """
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:

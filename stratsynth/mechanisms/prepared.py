@@ -92,17 +92,17 @@ class Prepared(Terms):
 
     @cached_property
     def sums(self) -> ClippedSums | None:
-        """Clipped sums that are asked beside the mechanism's questions; None where no column declares a clip."""
+        """`ClippedSums` that are asked beside the mechanism's questions; None where no column declares a clip."""
         return stated_sums(self.mechanism, self.public, self.allot)
 
     @cached_property
     def bin_sums(self) -> BinSums | None:
-        """Questions about numbers within bins, asked beside the mechanism's; None where no column declares any."""
+        """`BinSums`: questions about numbers within bins, beside the mechanism's; None where no column declares any."""
         return stated_bin_sums(self.mechanism, self.public, self.allot)
 
     @cached_property
     def by_tables(self) -> ByTables | None:
-        """Tables of everybody by the strata's columns, asked beside the mechanism's; None without any."""
+        """`ByTables` of everybody by the strata's columns, asked beside the mechanism's questions; None without any."""
         return stated_tables(self.mechanism, self.public, self.allot)
 
     @cached_property

@@ -47,7 +47,10 @@ class PriorSource(ABC):
 
     @abstractmethod
     def in_schema(self, schema: Schema) -> MappedPrior:
-        """Return the prior's rows and tables in a schema's columns and levels; UsageError where these have no place."""
+        """Return a `MappedPrior`: the prior's rows and tables in a schema's columns and levels.
+
+        UsageError for rows or tables that have no place there.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +108,13 @@ class PriorRows:
         return float(self.weights.sum())
 
     def within(self, stratum: Stratum, inside: Schema) -> PriorRows:
-        """Return a stratum's own rows with their weights, and rows of others, relabelled, of weight `LENT` together.
+        """Return `PriorRows`: a stratum's own with their weights, and others' relabelled, of weight `LENT` together.
 
         A group that the prior hardly has then still has rows to be reweighted. If it has none at all, the rows
         are `lacking`: only a fit that starts from a model of all records starts from them.
 
         Args:
-            stratum: The levels of each column.
+            stratum: The `Stratum`.
             inside: The schema of the stratum; a merged column has the merged levels alone.
         """
         import numpy as np

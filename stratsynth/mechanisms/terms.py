@@ -87,7 +87,7 @@ class Terms:
         return {stratum: units.per_unit(make[currency](budget)).amount for stratum, budget in own.items()}
 
     def admit(self, path: StratumPath, kinds: frozenset[type[Question]]) -> None:
-        """Raise MechanismError if the mechanism has not declared one of `kinds`, or to ask strata at this path.
+        """Raise MechanismError if one of `kinds`, classes of questions, is not declared, or asking strata at `path`.
 
         The first question is the fit's own: its account grants it once, before the rest is reserved.
         """

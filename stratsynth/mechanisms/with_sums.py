@@ -133,7 +133,7 @@ class WithSums(Mechanism[Any]):
 
     @once
     def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
-        """Return the clipped sums that `allot` pays, by public facts, with prices, noise and strata; None for none."""
+        """Return the `ClippedSums` that `allot` pays by the facts `public`; None if no column asks for sums."""
         if not asks_clipped(public):
             return None
         counted = COUNTED if self.mechanism.borrows else 0.0
@@ -141,7 +141,7 @@ class WithSums(Mechanism[Any]):
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
-        """Return the questions within bins that `allot` pays, by public facts, with prices and noise; () for none."""
+        """Return a tuple of `BinSum`, questions within bins that `allot` pays by the facts `public`; () for none."""
         least = min(self._parts(public, allot).values(), default=1.0)
         return bin_sums(public.schema, public.size, allot, public.neighbours, least)
 
@@ -169,7 +169,10 @@ class WithSums(Mechanism[Any]):
         return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Ask, on public facts, what `allot` pays: everybody's sums, sums within bins, tables, then sums of strata."""
+        """Program that asks, on public facts, all that `allot` pays: everybody's sums, bins, tables, sums of strata.
+
+        It returns None.
+        """
         sums, layout = self.sums(public, allot), self.strata(public, allot.promise)
         if sums is not None:
             yield from ask_totals(public.schema, sums, sums.everybody)
@@ -199,7 +202,7 @@ class WithTables(WithSums):
 
     @once
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return the tables by strata's columns for public facts and `allot`, with price and noise; None: no strata."""
+        """Return `ByTables`, those by strata's columns that `allot` pays by the facts `public`; None: no strata."""
         layout, least = self.strata(public, allot.promise), min(self._parts(public, allot).values(), default=1.0)
         return None if layout is None else by_tables(public, allot, layout, least)
 
@@ -234,7 +237,10 @@ def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
 
 
 def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ClippedSums | None:
-    """Return the clipped sums of a mechanism for `allot` on public facts, or why none; None without clip or rows."""
+    """Return the `ClippedSums` of `mechanism` for `allot` on the facts `public`; None if no rows or no clip.
+
+    Where sums are declared and not asked, its `why_not` says why.
+    """
     if mechanism.returns != Returns.ROWS or not declares_clip(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.sums(public, allot)) is not None:
@@ -243,7 +249,10 @@ def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> 
 
 
 def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
-    """Return a mechanism's questions within bins for `allot` on public facts, or why none; None if none is declared."""
+    """Return `BinSums` of `mechanism` for `allot` on the facts `public`; None if no rows or none is declared.
+
+    Where some are declared and not asked, its `why_not` says why.
+    """
     if mechanism.returns != Returns.ROWS or not declares_bin_sums(public.schema):
         return None
     if isinstance(mechanism, WithSums) and (asked := mechanism.bin_sums(public, allot)):
@@ -253,7 +262,7 @@ def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment)
 
 
 def stated_tables(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ByTables | None:
-    """Return the tables by strata's columns of a fit on public facts for `allot`; None if the mechanism asks none."""
+    """Return `ByTables` of a fit on the facts `public` for `allot`; None if the mechanism asks none."""
     return mechanism.tables(public, allot) if isinstance(mechanism, WithSums) else None
 
 

@@ -32,9 +32,9 @@ class Words:
 
     @classmethod
     def of(cls, kind: type[Mechanism[Any]]) -> Words:
-        """Return label, paper and `samples_hold` of a mechanism's class, `kind`.
+        """Return the `Words`, label, paper and `samples_hold`, of a mechanism's class, `kind`.
 
-        The last only if the class itself sets it.
+        The last is True only if the class itself sets it.
         """
         return cls(kind.label, str(kind.paper), vars(kind).get("samples_hold") is True)
 

@@ -211,7 +211,7 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows by `rng` that meet the condition `where`, as an array of level numbers by column.
+        """Draw n rows by `rng` that meet the condition `where`: a dict from column to an array of level numbers.
 
         The numbers of rows that rules change are added to `moved`.
         """

@@ -58,7 +58,7 @@ class RowPool:
 def pool_of(
     model: TableModel, controls: Sequence[ControlTotals], wanted: Sequence[Floats], n: int, rng: Generator, moved: Moved
 ) -> RowPool:
-    """Return n rows of a model that keep the rules, and more of the cells of controls of which these are too few.
+    """Return a `RowPool`: n rows of a model that keep the rules, and more of cells of controls that have too few.
 
     Each row stands for 1 / (n + sum over its cells of k / m), k rows having been drawn of a cell of mass m: the balance
     heuristic of Veach and Guibas (1995), by which samples of several laws are one of the first.
@@ -137,7 +137,7 @@ class Calibrated(TableModel):
 
     @cached_property
     def _known(self) -> tuple[Codes, Floats]:
-        """Rows of the other model, always the same, and their ratios, whose mean is 1."""
+        """Tuple (codes by column, ratios): rows of the other model, always the same; the ratios' mean is 1."""
         rows = _rows(self.base, KNOWN, {}, np.random.default_rng(0), Moved())
         ratios = self.ratios(rows)
         return rows, ratios / ratios.mean()

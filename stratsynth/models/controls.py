@@ -125,7 +125,7 @@ def raked(
     most: float = np.inf,
     rounds: int = ROUNDS,
 ) -> RakedFactors:
-    """Return the factors by which kinds of rows reach all targets, or come near them.
+    """Return the `RakedFactors` by which kinds of rows reach all targets, or come near them.
 
     Args:
         start: Share of each kind of rows, in all 1.
@@ -150,7 +150,10 @@ def raked(
 def _missed(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats], most: float
 ) -> float:
-    """Return the largest distance of a share from its target, by `places`, of rows `start` x ratios by `factors`."""
+    """Return the largest distance of a share, by `places`, from its target in `targets`, after weights are adjusted.
+
+    A row's weight is that in `start` times its ratio by `factors`, which is `most` at most.
+    """
     return float(distances(start * ratios_of(factors, places, most), places, targets).max())
 
 
@@ -221,7 +224,7 @@ def summed(cells: Places, shares: Floats, size: int) -> Floats:
 
 
 def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats]) -> Floats:
-    """Return per control the largest distance of a cell's share from its target, of rows of `shares` in `places`."""
+    """Return an array by control: largest distance of a cell's share from its target, rows of `shares` in `places`."""
     found = [np.abs(np.bincount(p, shares, len(t)) - t).max() for p, t in zip(places, targets, strict=True)]
     return np.array(found)
 
@@ -278,7 +281,10 @@ def whole_numbers(
 
 
 def chosen_rows(kinds: Places, numbers: NDArray[np.int64], rng: Generator) -> Places:
-    """Return places of rows, `numbers` of each kind, chosen by `rng`; a kind with too few rows gives its rows again."""
+    """Return an array of row numbers, `numbers` of each kind, chosen by `rng`; `kinds` has each row's kind.
+
+    A kind with too few rows gives its rows again.
+    """
     order = rng.permutation(len(kinds))
     order = order[np.argsort(kinds[order], kind="stable")]
     there = np.bincount(kinds, minlength=len(numbers))

@@ -251,7 +251,7 @@ class Estimate(Model):
         )
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return one Section with the means of all records and of each group; `named` names groups for readers."""
+        """Return a list of one Section with the means of all records and each group; `named` gives a label's name."""
         from stratsynth.models.means_section import means_section
 
         return [means_section(self.estimates(), named)]

@@ -57,14 +57,17 @@ def save(model: Model, folder: Path) -> None:
 
 
 def save_laws(laws: Mapping[str, Inside], folder: Path) -> None:
-    """Write laws of numbers within bins into a model's folder; no file if there are none."""
+    """Write `laws`, a mapping from column to `Inside`, into a model's folder; no file if there are none."""
     if laws:
         facts, arrays = to_arrays(laws)
         npz.write(folder / LAWS, State({"format": LAWS_FORMAT, **facts}, arrays))
 
 
 def load_laws(folder: Path, schema: Schema) -> dict[str, Inside]:
-    """Return laws of numbers within bins by a schema's column, in a model's folder; {} for no file, or ReleaseError."""
+    """Return a dict from column of a schema to `Inside`, stored in a model's `folder`; {} for no file.
+
+    ReleaseError for a damaged one.
+    """
     if not os.path.lexists(folder / LAWS):
         return {}
     stored = npz.read(folder / LAWS, parse_json)
@@ -121,14 +124,14 @@ def mixed_shares(folder: Path) -> dict[Stratum, float] | None:
 
 
 def _before_controls(folder: Path) -> Any:
-    """Return the kind and facts of the model stored in `folder`; if it was calibrated, those of the model before."""
+    """Return a dict with "kind" and "facts" of the model stored in `folder`; of the one before, if calibrated."""
     stored = _stored(folder).facts
     inner = stored.get("facts")
     return inner if stored["kind"] == Calibrated.kind and isinstance(inner, dict) and "kind" in inner else stored
 
 
 def _stored(folder: Path) -> State:
-    """Return the content of a folder's model.npz; ReleaseError if its format is not `FORMAT`."""
+    """Return the `State` in a folder's model.npz; ReleaseError if its format is not `FORMAT`."""
     stored = npz.read(folder / "model.npz", parse_json)
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):

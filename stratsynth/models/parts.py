@@ -44,7 +44,11 @@ def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str,
 
 
 def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any], Schema, State]]:
-    """Return, by stratum, its stored facts, the schema inside it and its model's state, as `stored` wrote them.
+    """Return a dict from stratum to (stored facts, schema inside it, `State` of its model), as `stored` wrote them.
+
+    Args:
+        schema: The schema of the whole model.
+        state: The `State` of the whole model.
 
     Raises:
         ReleaseError: Strata that do not belong to one split.
@@ -82,7 +86,7 @@ def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Strat
 
 
 def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return facts that parts share, and each part's own; the former {} if up to `MANY` parts all differ.
+    """Return (dict of facts that parts share, list of each part's own); the dict is {} if up to `MANY` all differ.
 
     Args:
         parts: The facts of each part.
@@ -100,7 +104,10 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
 
 
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return each part's shared facts, {} if none; ReleaseError if damaged or above `MOST_ALIKE` characters."""
+    """Return a list, one a part of stored `facts`: what it shares, {} if nothing; ReleaseError if damaged.
+
+    Or if it were above `MOST_ALIKE` characters.
+    """
     known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
     items, told = facts.get("items", []), facts.get("itemised", [])
     sound = all(type(one) is dict and one == _lists(one) for one in known) and type(items) is type(told) is list
@@ -130,7 +137,10 @@ def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _itemised(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return structures whose keys of lists of lists refer to the distinct inner lists by number, with these lists."""
+    """Return a dict: `alike`, the structures with numbers for inner lists; `items`, these lists; `itemised`, the keys.
+
+    A list is replaced where its key holds nothing but lists in all structures; equal lists have one number.
+    """
     every = dict.fromkeys(key for one in structures for key in one)
     names = [key for key in every if all(type(item) is list for one in structures for item in one.get(key, ()))]
     items: dict[str, int] = {}

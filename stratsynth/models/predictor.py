@@ -165,9 +165,9 @@ class ByGroup(Predictor):
         return [{**gap, "stratum": stratum.label} for stratum, part in self.parts.items() for gap in part.gaps()]
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
-        """Return the parts' Sections.
+        """Return a list of the parts' Sections; `named` maps a group's label to its name for readers.
 
-        Sections of one name become one, in which the reader chooses a group by its name, `named`.
+        Sections of one name become one, in which the reader chooses a group by that name.
         """
         whole: dict[str, Section] = {}
         for stratum, part in self.parts.items():

@@ -76,7 +76,9 @@ def complete(schema: Schema, name: str) -> bool:
 def _design(
     parts: Mapping[Stratum, Estimate], shares: NDArray[np.float64], i: int, design: DesignError | None
 ) -> float:
-    """Return the design standard deviation of column `i`'s mean of `parts`, weighted by `shares`; NaN if not known.
+    """Return the design standard deviation of column `i`'s mean of `parts`, weighted by `shares`; NaN for no `design`.
+
+    `design` is the `DesignError` of the shares, None if not known.
 
     Of groups that are weighted means themselves, whose shares may be of the same survey, deviations are added up: at
     most that, whatever their correlations.
@@ -98,7 +100,7 @@ def _one(part: Estimate, i: int) -> dict[str, float]:
 def _combined(
     parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
 ) -> dict[str, float]:
-    """Return the figures of one column over all groups' `parts`, weighted by `w`; by groups' sizes if `w` is None.
+    """Return {name: figure} of one column over groups' `parts`, such dicts, weighted by `w`; None: by groups' sizes.
 
     `c` is the covariance of `w`, None if exact; `law` is True for Laplace noise. `mixed`: largest weighted number of
     rows that one person adds to the groups' sizes; 0 if the sizes are not random.

@@ -100,7 +100,7 @@ def _partial(weights: Sequence[int], digits: int) -> tuple[list[int], int]:
 
 
 def _products(gaps: AbstractSet[int], rate: Fraction, bits: int) -> tuple[dict[int, int], int]:
-    """Return exp(-rate * gap) of each gap in units of 2^-bits, and the number of binary digits of the largest gap.
+    """Return ({gap: exp(-rate * gap) in units of 2^-bits}, number of binary digits of the largest of `gaps`).
 
     exp(-rate gap) is the product of exp(-rate 2^k) over the binary digits k of the gap. Each factor is within
     2 units and at most 1, and each product loses less than 2 more to rounding: 4 units a digit, in whichever order.

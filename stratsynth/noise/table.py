@@ -103,5 +103,5 @@ class SamplerTable:
 
 
 def _round_up(bound: Fraction) -> float:
-    """Return the bound as a float that is at least as large."""
+    """Return `bound`, a Fraction, as a float that is at least as large."""
     return math.nextafter(float(bound), math.inf)

@@ -19,7 +19,7 @@ CELL = 16
 
 
 def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...]:
-    """Return the plan of each counted table of a fit of two linked tables, in their order; () for one table."""
+    """Return a tuple of a `StratumPlan` per counted table of two linked ones, by the rehearsal `found`; () for one."""
     schema = prepared.public.schema
     if not isinstance(schema, CountedTables):
         return ()
@@ -50,7 +50,10 @@ def linked_words(prepared: Prepared) -> str:
 
 
 def _plan(prepared: Prepared, found: Rehearsal, slot: str, parents: float) -> StratumPlan:
-    """Return the plan of one counted table, with noise in parents."""
+    """Return the `StratumPlan` of the counted table called `slot`, of so many `parents`, with noise in parents.
+
+    Its questions are those of the rehearsal `found`.
+    """
     schema, weight = prepared.public.schema, prepared.public.schema.row_weight.most
     seen = [one for one in found.answers.seen if _is_of(one.cliques or [(c, 0, 0) for c, _ in one.candidates], slot)]
     tables = [(clique, cells, sigma / weight) for one in seen for clique, cells, sigma in one.cliques]

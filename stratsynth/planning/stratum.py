@@ -186,7 +186,7 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """Return a tuple of the tables asked of everybody that have a column beside those of the path's stratum."""
+        """Return a tuple, (columns, cells, sigma) of each table of everybody with a column beside the stratum's own."""
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 
@@ -235,8 +235,8 @@ def _megabytes(seen: Sequence[Seen]) -> float:
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
     """Return the noise of a cell of k columns, times people, relative to a mean count: the median over such `tables`.
 
-    Without such tables, over the sets of k columns within larger ones, where a count is a sum of cells of the schema;
-    None if there are none.
+    `tables` are (columns, cells, sigma). Without such tables, over the sets of k columns within larger ones, where a
+    count is a sum of cells of the schema; None if there are none.
     """
     own = [NOISE_SIZE * sigma * cells for clique, cells, sigma in tables if len(clique) == k]
     if not own:

@@ -146,7 +146,7 @@ def _shared_copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies)
 
 
 def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """Return a new `value` with fields copied (`before`, `now`); MechanismError if it has other attributes."""
+    """Return a new `value`, fields by `_copy` with `before` and `now`; MechanismError if it has other attributes."""
     kind, held = type(value), vars(value)
     names = _PARTS[kind]
     if len(held) > len(names) and not held.keys() <= {*names, *_DERIVED[kind]}:

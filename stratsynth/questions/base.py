@@ -101,7 +101,7 @@ class Question(ABC):
 
     @abstractmethod
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return the charges that it makes at a path with this schema, per row, for the declared neighbours."""
+        """Return a tuple of each `Charge` that it makes at a path with this schema, per row, for `neighbours`."""
 
     def needs(self) -> frozenset[type[Question]]:
         """Return the question classes that a mechanism must list in `needs` to ask this one; by default its own."""
@@ -178,7 +178,7 @@ class Question(ABC):
         """Return the price, a Fraction, at a Setting, of telling exact reads `here` from `there` by this answer."""
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return arrays: (`answer` - `exact`) / declared noise scale, `at` a Setting; [] without a scale."""
+        """Return a list of arrays: (`answer` - `exact`) / declared noise scale, `at` a Setting; [] without a scale."""
         return []
 
 
@@ -225,7 +225,7 @@ def squared(x: Ints, y: Ints) -> int:
 
 
 def fixed(values: Any, kinds: str = "fiu") -> Any:
-    """Return a read-only copy of a plain array of these kinds; any other value unchanged, for the check to refuse."""
+    """Return a read-only copy of a plain array whose dtype is of `kinds`, as "fiu"; other values as they are."""
     if type(values) is not np.ndarray or values.dtype.kind not in kinds:
         return values
     base: Any = values.base
@@ -262,7 +262,7 @@ def check_positive(what: str, value: float) -> None:
 
 
 def shared(amount: float, weights: tuple[float, ...]) -> list[float]:
-    """Return an amount split in proportion to weights; the parts add up to at most the amount, rounding included."""
+    """Return a list: `amount` split in proportion to `weights`; its parts add up to at most that, rounding included."""
     if len(weights) == 1:
         return [amount]
     total = math.fsum(weights) * (1 + 1e-15)

@@ -148,6 +148,6 @@ class Choose(Question):
 
 
 def choose(scores: Sequence[Score] | Pairs, *, rho: float = 0.0, epsilon: float = 0.0) -> Program[int]:
-    """Ask for the index in `scores` of one candidate, drawn privately, for rho or, in `pure`, for epsilon."""
+    """Ask, by `yield from`, for the index in `scores` of one candidate, drawn privately, for `rho` or `epsilon`."""
     answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho or epsilon**2 / 8), epsilon > 0)
     return cast("int", answer)

@@ -116,7 +116,7 @@ class Term:
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        """Largest movement of the term by one record (weight 1) more, for each count that it may enter, rounded up."""
+        """Tuple, one a count that a record may enter: largest movement of the term by one (weight 1), rounded up."""
         return self._worked.steps
 
     @cached_property
@@ -297,5 +297,5 @@ def _shape(terms: tuple[Term, ...]) -> str:
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
-    """Return the queries of the scores, each object once, in the order of their first use."""
+    """Return a list of the queries, `Confusions`, of the scores, each object once, in the order of their first use."""
     return list({id(score.query): score.query for score in scores}.values())

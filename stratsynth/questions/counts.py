@@ -98,7 +98,7 @@ class Counts(Question):
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return floats, one per clique: the noise's standard deviation, by schema and neighbours, in records."""
+        """Return a list, one a clique: the noise's standard deviation, by schema and neighbours, in records."""
         return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
@@ -114,7 +114,7 @@ class Counts(Question):
         check_cells("counts", self.cliques, schema)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` at `path` by `schema`, `neighbours` per sigma; k tables: sqrt(k) x one's sensitivity."""
+        """Return a tuple: by `schema`, `neighbours` a `Charge` at `path` per sigma; k tables: sqrt(k) x sensitivity."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return a `NoisyTable` per clique at a Setting: `exact` counts plus discrete Gaussian noise by `entropy`."""
+        """Return a tuple, a `NoisyTable` a clique, at a Setting: `exact` counts plus Gaussian noise by `entropy`."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
@@ -199,7 +199,7 @@ class Counts(Question):
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return flat float arrays, a table each: (`answer` - `exact` count) / sigma, `at` any Setting."""
+        """Return a list of flat float arrays, a table each: (`answer` - `exact` count) / sigma, `at` any Setting."""
         return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]
 
 
@@ -217,6 +217,6 @@ def check_number(what: str, cells: int) -> None:
 def counts(
     cliques: Sequence[Clique], *, rho: float, weights: Sequence[float] | None = None
 ) -> Program[tuple[NoisyTable, ...]]:
-    """Ask for a `NoisyTable` per clique, `rho` split by `weights` (None: evenly): `x = yield from counts(...)`."""
+    """Ask for a tuple, a `NoisyTable` a clique, `rho` split by `weights` or evenly: `x = yield from counts(...)`."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)

@@ -176,7 +176,7 @@ class Minimiser(Question):
 
 
 def minimised(asked: Minimiser, rows: CodedRows) -> Floats:
-    """Return coefficients within TOLERANCE x step of the minimiser that is `asked` over `rows`, a line a feature.
+    """Return coefficients, an array [feature, class or 1], within TOLERANCE x step of `asked`'s minimiser over `rows`.
 
     Accelerated descent, preconditioned by the largest curvature, for growing guesses of its ratio to the least; the
     last is a bound, for which the number of steps is enough whatever the rows (docs/privacy.md).

@@ -120,7 +120,7 @@ class Pairs:
 
     @property
     def cliques(self) -> list[Clique]:
-        """Pair of column names of each candidate, in order."""
+        """List of the pair of column names of each candidate, in order."""
         return list(map(self.expected.cliques.__getitem__, self.which))
 
     def __len__(self) -> int:
@@ -171,7 +171,7 @@ class Pairs:
         return memory[Pairs][1][list(self.which)].tolist(), reach * REFERENCE_UNIT
 
     def _away(self, tables: Sequence[Ints]) -> Ints:
-        """Return an integer array: each candidate's L1 distance of table and reference, in units of 2^-16 records."""
+        """Return an integer array: the L1 distance of each of `tables` from its reference, in 2^-16 records."""
         references = list(self.expected.tables(self.cliques))
         starts = np.cumsum([0, *(table.size for table in tables[:-1])])
         counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))

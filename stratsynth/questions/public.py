@@ -134,13 +134,13 @@ class PublicRows(Question):
 
 
 def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
-    """Ask for the exact values of public columns in all rows: `rows = yield from public_rows(columns)`."""
+    """Ask for `PublicColumns`, exact values of public columns in all rows: `rows = yield from public_rows(columns)`."""
     answer = yield PublicRows(tuple(columns))
     return cast("PublicColumns", answer)
 
 
 def _plain(columns: PublicColumns | None) -> Any:
-    """Return for each array the tuple (`codes` or `numbers`, column, dtype, bytes), to be compared; None for None."""
+    """Return a list, (`codes` or `numbers`, column, dtype, bytes) of each array, to be compared; None for None."""
     if columns is None:
         return None
     parts = (("codes", columns.codes), ("numbers", columns.numbers))

@@ -42,7 +42,7 @@ class Rows(Protocol):
     """Reads that a backend must support. Answers are exact: only the driver may call them."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """Return, per (path, cliques) `asked`, an exact integer table a clique, an axis of levels a column."""
+        """Return a list: per (path, cliques) `asked` a list of exact integer arrays, one a clique, an axis a column."""
 
     def sums(self, asked: Sequence[tuple[StratumPath, Sum, float]], entropy: Entropy) -> list[list[Ints]]:
         """Return for each (path, sum, rate) `asked` a list of integer arrays: each block's exact sum in grid units.

@@ -97,11 +97,11 @@ class Total(Question):
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
     def shares(self, schema: Schema) -> list[float]:
-        """Return floats: each block's part of `price` in `schema`, rho or epsilon, by `weights`; equal if None."""
+        """Return a list: each block's part of `price` in `schema`, rho or epsilon, by `weights`; equal if None."""
         return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
 
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
-        """Return floats: each block's noise in a schema for `neighbours`, in grid units, up: sigma, Laplace's scale.
+        """Return a list: each block's noise in a schema for `neighbours`, in grid units, up: sigma, Laplace's scale.
 
         With several blocks, `sampled` gives each the multiplier z / sqrt(share), where the shares of `weights` sum to
         1: a row that fills all of them then counts as one query of multiplier z, since 1/z^2 adds up.
@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a `Charge` of rho or epsilon at `path` a block by `schema`, `neighbours`; if `sampled`, one a step."""
+        """Return a tuple of `Charge` of rho or epsilon at `path`, by `schema`: one a block; of a `sampled` step one."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
@@ -142,7 +142,7 @@ class Total(Question):
         return Wanted(sums=[(self.query, self.rate)])
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
-        """Return a `NoisySum` a block at a Setting: int sums in `exact` plus noise of `entropy`; no `memory`."""
+        """Return a tuple, a `NoisySum` a block, at a Setting: sums in `exact` plus noise of `entropy`; no `memory`."""
         sampler = laplace if self.currency == Currency.PURE else gaussian
         weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
@@ -171,7 +171,7 @@ class Total(Question):
         return made, Seen(path, "total", cells=sum(block.size for block in blocks))
 
     def _parts(self, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
-        """Return a read-only `NoisySum` per block at a Setting; units(block, noise in units) gives its integers."""
+        """Return a tuple, a `NoisySum` a block, at a Setting; `units`(block, noise in units) gives its integers."""
         spread = math.sqrt(2) if self.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
         blocks, scales = self.query.blocks(at.schema), self.scales(at.schema, at.neighbours)
         grids = [block.clip / GRID for block in blocks]
@@ -207,7 +207,7 @@ class Total(Question):
         return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
 
     def released(self, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
-        """Return a `PublishedSum`, by `schema`, per block of the answer; none in `sampled`: steps of unknown rows."""
+        """Return a list by `schema`, a `PublishedSum` a block of the answer; () if `sampled`: steps of unknown rows."""
         if self.currency == Currency.SAMPLED:
             return ()
         noise, read = ("laplace" if self.currency == Currency.PURE else "gaussian"), columns_read(self.query)
@@ -241,7 +241,7 @@ class Total(Question):
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Return float arrays, a block each: (answer - `exact`) at a Setting as a standard normal; none for a sample.
+        """Return a list, a float array a block: (answer - `exact`) at a Setting as a standard normal; [] for samples.
 
         Laplace noise is mapped to the normal number of equal tail probability, so that its squares have one law too.
         """
@@ -274,7 +274,7 @@ def total(
     rate: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Program[tuple[NoisySum, ...]]:
-    """Ask for a `NoisySum` per block of `query`, by `weights`, at one price: rho, epsilon, or noise (with `rate`)."""
+    """Ask, by `yield from`, for a tuple: a `NoisySum` a block by `weights`, for rho, epsilon, or noise (and `rate`)."""
     prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
     given = [(currency, price) for currency, price in prices.items() if price is not None]
     if len(given) != 1:

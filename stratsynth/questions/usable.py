@@ -85,7 +85,7 @@ class Usable(Question):
         return (Charge(path, FIRST, amount, moved, {**details, **beside}, self.currency),)
 
     def wanted(self) -> Wanted:
-        """Return the exact numbers as the only read."""
+        """Return a `Wanted`, with the exact numbers as the only read."""
         return Wanted(cliques=(OUTSIDE,))
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
@@ -103,7 +103,7 @@ class Usable(Question):
         return (1 + len(at.schema.names)) * gaussian.tv_error(self.scale(at.schema)) if self.gaussian else 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[NoisyTable, Seen]:
-        """Return (noisy numbers by `rng`: `rows` usable records, none outside; a plan's `Seen` at `path`)."""
+        """Return (`NoisyTable` by `rng`: `rows` usable records, none outside; a plan's `Seen` at `path`)."""
         numbers = 1 + len(at.schema.names)
         noisy = rng.normal(0, self.deviation(at.schema), numbers)
         noisy[0] += rows
@@ -138,6 +138,6 @@ class Usable(Question):
 
 
 def usable(price: float, currency: Currency) -> Program[NoisyTable]:
-    """Ask for the numbers of usable records and values outside: `found = yield from usable(price, currency)`."""
+    """Ask for a `NoisyTable`: usable records, then values outside: `found = yield from usable(price, currency)`."""
     answer = yield Usable(float(price), currency)
     return cast("NoisyTable", answer)

@@ -86,7 +86,7 @@ class RecipeCheck:
 
 
 def check(recipe: Recipe | str | os.PathLike[str]) -> RecipeCheck:
-    """INTERNAL: return the checks of all that can be known of a recipe before a fit. Charges and writes nothing.
+    """INTERNAL: return a `RecipeCheck` of all that can be known of a recipe before a fit. Charges and writes nothing.
 
     The data are read: what is found is for those who hold them. A fit that passes may still be refused or fail, as when
     a disk fills up meanwhile.

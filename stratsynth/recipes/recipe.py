@@ -213,7 +213,7 @@ class Recipe:
 
     @cached_property
     def prepared(self) -> Prepared:
-        """All facts that public knowledge decides of the fit: computed once, for plan, progress and run."""
+        """`Prepared`: all facts of the fit that public knowledge decides; computed once, for plan, progress and run."""
         return prepare(self.how(), self.schema(), self.budget(), self.data.declared_size, self.prior)
 
     @cached_property
@@ -273,7 +273,7 @@ class Recipe:
 
     @cached_property
     def benchmark(self) -> Benchmark | None:
-        """Published totals that rows are raked to; None without [benchmark]."""
+        """`Benchmark` of published totals that rows are raked to; None without [benchmark]."""
         return None if self.given_benchmark is None else read_benchmark(self.given_benchmark, self.folder)
 
     @property

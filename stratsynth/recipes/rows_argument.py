@@ -30,7 +30,7 @@ class RowsArgument:
 
 
 def rows_of(place: Path, table: str | None = None, query: str | None = None) -> RowsArgument:
-    """Return the source of the rows at a path, with engine and schema of a recipe there; no row is read.
+    """Return a `RowsArgument`: source of the rows at a path, engine and schema of a recipe there; no row is read.
 
     Args:
         place: A file, a folder of Parquet files, a DuckDB database, or a recipe, whose [data] names any of these, or a

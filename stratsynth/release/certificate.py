@@ -120,7 +120,7 @@ def certificate(
         private: True if the noise was unpredictable.
         unverified: Sentences about claims that nobody has proven.
         measured: Measured numbers of records, to be compared with the declared ones; None if nothing is compared.
-        tables: The noisy tables, by stratum and columns.
+        tables: The noisy tables: (path of its stratum, columns) of each.
         usable: The answer to the first question; None without one.
         exact: True if rows are raked to exact totals of the private rows.
 

@@ -297,7 +297,8 @@ def _complete(
 ) -> None:
     """Raise UsageError if `control` has a cell without a line, unless the schema's rules forbid the cell altogether.
 
-    `there` are cells with a line, `names` the values of each column; the message opens with `what`.
+    `there` is the set of cells with a line, index tuples; `names` has the values of each column; the message opens with
+    `what`.
     """
     missing = [cell for cell in np.ndindex(control.totals.shape) if cell not in there]
     if missing and schema.rules:

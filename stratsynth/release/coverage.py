@@ -111,7 +111,7 @@ def _covered(path: StratumPath, by_path: dict[StratumPath, set[Columns]], groups
 def covered(
     prepared: Prepared, tables: Iterable[Table], strata: Iterable[StratumPath] | None = None
 ) -> Coverage | None:
-    """Return the coverage of a fit's noisy tables; None for a mechanism that makes no rows, or without tables.
+    """Return the `Coverage` by a fit's noisy tables; None for a mechanism that makes no rows, or without tables.
 
     Args:
         prepared: The fit.

@@ -139,12 +139,12 @@ class DeclaredFigures:
         return cls(size, shares, stated.margin, is_laplace(certificate), stated.records)
 
     def test(self, sizes: SizeEstimates) -> EquivalenceTest:
-        """Return the `EquivalenceTest` of these figures that have a measured size in `sizes`, for their number."""
+        """Return the `EquivalenceTest` for as many of these figures as `sizes`, `SizeEstimates`, has measured."""
         number = (self.size is not None) + sum(label in sizes.groups for label in self.shares)
         return EquivalenceTest(self.margin, number, self.laplace, self.records)
 
     def compared(self, sizes: SizeEstimates) -> list[Comparison]:
-        """Return a list of `Comparison` with the estimated `sizes`: everybody's size, then each measured group's share.
+        """Return a list of `Comparison` with `sizes`, a `SizeEstimates`: everybody's size, then each measured share.
 
         Groups are in the shares' order.
         """
@@ -247,7 +247,7 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 
 
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
-    """Return `SizeEstimates` of everybody and the groups `labels` by `counted`, noisy numbers in paid answers.
+    """Return `SizeEstimates` of everybody and the groups `labels` by `counted`, a list of `Counted` in paid answers.
 
     They are means weighted by 1 / variance. None if nothing was counted; `overlapping` groups do not add up.
     """
@@ -265,7 +265,7 @@ def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlap
 
 
 def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
-    """Return (mean of independent counts `ways`, weighted by 1 / variance, its variance).
+    """Return (mean of independent counts `ways`, each a `Counted`, weighted by 1 / variance, its variance).
 
     If one of the counts is exact, return it with variance 0.
     """

@@ -136,7 +136,7 @@ def _drawn(model: Model) -> TableModel:
 def _squares(
     schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
 ) -> Squares | None:
-    """Return least squares over a release's tables, by schema, certificate, Arrow `measurements` and a loader `model`.
+    """Return `Squares` over a release's tables, by schema, certificate, Arrow `measurements` and a loader `model`.
 
     None without tables, and of strata that overlap.
     """
@@ -198,7 +198,7 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
 
 
 def starts_of(schema: Schema, name: str) -> list[int]:
-    """Return a list of bins of the schema's column `name` where a tail may start: above 0, no spike, uncut by rules."""
+    """Return a list of numbers of bins of column `name` where a tail may start: above 0, no spike, uncut by rules."""
     column = _numeric(schema, name)
     wide = [i for i, (low, _) in enumerate(column.extents) if low > 0 and low not in column.spikes]
     named = [box[name] for rule in schema.rules for box in rule.cells(schema) if name in box]

@@ -19,7 +19,7 @@ STATED = ("parents", "rows", "backed_off", "relaxed", "other_bands")
 def linked_draw(
     release: Release, n: int | None, seed: int | None, counted: MutableMapping[str, Any] | None = None
 ) -> Mapping[str, pa.Table]:
-    """Return n parents (None: the declared number) and their child rows by `seed`, as Arrow tables, parents first.
+    """Return a mapping from table's name to Arrow table: n parents (None: as declared), then child rows, by `seed`.
 
     What drawing had to give up is noted in `counted`, as the certificate's `drawn` states it. UsageError for a release
     of no linked tables, or a number that is unknown or none.

@@ -50,9 +50,9 @@ def notices(
 
     Args:
         prepared: The fit.
-        found: Declared numbers of records beside the measured ones.
+        found: Each a `Comparison` of declared numbers of records with measured ones.
         margin: Relative difference that counts as none.
-        known: The columns that noisy tables have; None without tables.
+        known: The `Coverage` of columns by noisy tables; None without tables.
         close: True if declared shares fit the noisy totals too well.
         first: The answer to the first question; None without one.
     """
@@ -74,7 +74,10 @@ def notices(
 
 
 def gap_notices(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return a list of dicts {"kind", "text"}, one for each of `gaps` that is missed, or may be over twice wanted."""
+    """Return a list of dicts {"kind": "gap", "text": ...}, for each of `gaps` missed, or perhaps over twice wanted.
+
+    Each of `gaps` is a mapping with `wanted`, `status`, `low`, `high`, `level` and perhaps `stratum`.
+    """
     said = []
     for gap in gaps:
         within = f" in {gap['stratum']}" if gap.get("stratum") else ""

@@ -35,10 +35,10 @@ INTERNAL = "INTERNAL: real rows without a charge; not differentially private, no
 def columns_plot(
     release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
 ) -> Figure:
-    """Return a matplotlib figure: shares of levels of the release's `columns` in rows drawn by `seed`, and `real` ones.
+    """Return a matplotlib figure: shares of levels of `columns`, None for all, in rows drawn by `seed`, and in `real`.
 
-    `path` is a file to save it to, None for none. UsageError if it exists or is of another kind; with `real`, also if
-    it lies in a release.
+    `real` are private rows or None; `path` is a file to save it to, None for none. UsageError if it exists or is of
+    another kind; with `real`, also if it lies in a release.
     """
     from stratsynth.data.draft import refuse_release_folder
 

@@ -96,7 +96,7 @@ def registry_record(folder: Path, person: Person) -> str:
 
     Args:
         folder: A release.
-        person: The facts that no certificate has.
+        person: The facts that no certificate has, a `Person`.
 
     Raises:
         UsageError: Missing facts, by name; or a release that is not private.

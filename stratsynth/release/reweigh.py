@@ -81,7 +81,7 @@ def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
-    """Return the largest (sign 1) or smallest (-1) value of the result `quotient` over groups' shares of sum 1.
+    """Return the largest (sign 1) or smallest (-1) value of `quotient`, a `RatioOfShares`, over shares of sum 1.
 
     Each share is between its entries of `low` and `high`; `shares` is where the search starts.
     """

@@ -241,8 +241,8 @@ def _result(
 ) -> Result | None:
     """Return the Result of `column`, or its level `name`: `quotient` at `shares` of `strata`, each group's Tip.
 
-    None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` bounds of the shares, `sizes`
-    the measured ones.
+    None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` (lower, upper) bounds of the
+    shares or None, `sizes` a `GroupSizes` with the measured ones.
     """
     value = quotient.at(shares)
     if math.isnan(value):
@@ -267,7 +267,10 @@ def _tip(
     moved: float,
     sizes: GroupSizes,
 ) -> Tip:
-    """Return the Tip of group `i` of `strata`: the shares at which `quotient` is `moved` from `value`; its `sizes`."""
+    """Return the `Tip` of group number `i` of `strata`: its shares at which `quotient` is off `value` by `moved`.
+
+    `shares` are those of all groups, `sizes` a `GroupSizes` with the verdicts on their declared shares.
+    """
     share = float(shares[i])
     found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]
     below = max((s for s in found if s is not None and s < share), default=None)

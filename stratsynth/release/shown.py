@@ -46,7 +46,10 @@ def release_text(certificate: CertificateRecord, columns: int) -> str:
 
 
 def release_html(certificate: CertificateRecord, columns: int, declared_size: int | None) -> str:
-    """Return a release as HTML for a notebook: the brief certificate page, with columns and declared size if known."""
+    """Return HTML for a notebook: the brief page of `certificate`, with the number of `columns` and `declared_size`.
+
+    A `declared_size` of None is left out.
+    """
     from stratsynth.release.page.summary import certificate_page
     from stratsynth.report import notebook
 

@@ -29,9 +29,9 @@ def is_folder(out: Path) -> bool:
 
 
 def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: Path, moved: Moved) -> int:
-    """Write the sample `wanted` of a release, by `seed`, to the Parquet file `out`; return its number of rows.
+    """Write the sample `wanted`, a `SampleRequest`, of a release to the Parquet file `out`; return its number of rows.
 
-    Rows are drawn piece by piece; numbers of rows that rules change are added to `moved`.
+    Rows are drawn piece by piece, by `seed`; numbers of rows that rules change are added to `moved`.
     """
     import pyarrow.parquet as pq
 
@@ -52,9 +52,7 @@ def write_file(release: Release, wanted: SampleRequest, seed: int | None, out: P
 def write_folder(release: Release, wanted: SampleRequest, seed: int | None, out: Path) -> int:
     """Write the sample `wanted` of a release to Parquet files in the folder `out`, or resume it; return its row count.
 
-    `seed` is that of the sample; None for the one begun there, or a random one.
-
-    `seed` is that of the sample; None for the one begun there, or a random one.
+    `wanted` is a `SampleRequest`; `seed` is that of the sample, None for the one begun there, or a random one.
 
     Raises:
         UsageError: A folder with other content, or with another sample, or one that is complete.

@@ -25,7 +25,7 @@ Spans = Mapping[str, tuple[float, float] | None]
 
 
 def spans_of(column: Column, *, nothing: float | None = None, beyond: bool = False) -> Spans:
-    """Return the numbers of each level of a numeric column.
+    """Return a dict from level of a numeric column to (low, high), the numbers in it; None for a level without.
 
     Args:
         column: The column.
@@ -42,7 +42,7 @@ def spans_of(column: Column, *, nothing: float | None = None, beyond: bool = Fal
 
 
 def spans_between(bands: Bands, column: Column, *, bounded: bool = False) -> Spans:
-    """Return the numbers of each band; those of a column of whole numbers end before the next band.
+    """Return a dict from band's name to (low, high), None for no numbers; whole ones end before the next band.
 
     If `bounded`, the outer bands end at the column's bounds.
     """
@@ -58,7 +58,7 @@ def spans_between(bands: Bands, column: Column, *, bounded: bool = False) -> Spa
 def rules_where(
     columns: tuple[str, str, str], spans: tuple[Spans, Spans, Spans], fits: Callable[..., bool]
 ) -> Iterator[Rule]:
-    """Yield the rules that forbid levels of three columns that do not fit, by their numbers in order."""
+    """Yield each `Rule` that forbids levels of three `columns` whose numbers by `spans` `fits`, a function, refuses."""
     one, two, three = columns
     for second, its in spans[1].items():
         groups: dict[tuple[str, ...], list[str]] = {}
@@ -74,21 +74,21 @@ Span = tuple[float, float] | None
 
 
 def differs(before: Span, apart: Span, number: Span) -> bool:
-    """True if some number less some number before lies in the band `apart`; of a missing one, if that is None."""
+    """True if `number` less `before` can lie in `apart`, each (low, high); with either None, if `apart` is None too."""
     if before is None or number is None or apart is None:
         return (before is None or number is None) and apart is None
     return max(apart[0], number[0] - before[1]) <= min(apart[1], number[1] - before[0])
 
 
 def adds_up(total: Span, own: Span, rest: Span) -> bool:
-    """True if some numbers of two parts add up to some total; a part is never None."""
+    """True if some numbers in `own` and `rest` add up to one in `total`; each is (low, high), False for a None."""
     if total is None or own is None or rest is None:
         return False
     return max(total[0], own[0] + rest[0]) <= min(total[1], own[1] + rest[1])
 
 
 def takes(left: Span, everything: Span, own: Span) -> bool:
-    """True if a number of its own can be all that is left, (1, 1), or less or more than that, (0, 0)."""
+    """True if `own` can be `left`, for `everything` (1, 1), or can differ, for (0, 0); each (low, high) or None."""
     if left is None or everything is None or own is None:
         return False
     if everything == (1, 1):

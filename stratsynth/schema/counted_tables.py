@@ -71,14 +71,14 @@ class CountedTables(Schema):
         return self.linked.to_toml()
 
     def of(self, slot: str) -> CountedTables:
-        """Return the columns of one counted table, under their names here."""
+        """Return `CountedTables` with the columns of the table called `slot` alone, under their names here."""
         found = self.restrict(name for name in self.columns if slot_of(name) == slot)
         assert isinstance(found, CountedTables)  # noqa: S101 - of the same class
         return found
 
 
 def slot_of(name: str) -> str:
-    """Return the counted table that a column named `slot.column` is of."""
+    """Return the name of the counted table, `slot`, that a column named `slot.column` is of."""
     return name.partition(".")[0]
 
 
@@ -88,17 +88,17 @@ def named(slot: str, column: str) -> str:
 
 
 def sum_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of what is left of the sum; None where nothing is added up."""
+    """Return the `Bands` of what is left of the sum of the `LinkedSchema` `linked`; None where nothing is added up."""
     return None if linked.sum is None or linked.sum[1].left is None else Bands(linked.sum[1].left)
 
 
 def number_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of the number of the row before; None where no column's differences are counted."""
+    """Return the `Bands` of the number of the row before; None where `linked` counts no column's differences."""
     return None if linked.difference is None or linked.previous is None else Bands(linked.previous)
 
 
 def difference_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the bands of differences; None where no column's are counted."""
+    """Return the `Bands` of differences of the `LinkedSchema` `linked`; None where no column's are counted."""
     return None if linked.difference is None else Bands(linked.differences)
 
 
@@ -110,7 +110,7 @@ def states(linked: LinkedSchema) -> tuple[str, ...]:
 
 
 def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
-    """Return the levels of each column of a counted table, by its name there, in order."""
+    """Return a dict from column to levels of the counted table called `slot` of `linked`, columns in order."""
     parent = {name: column.all_levels for name, column in linked.parent.columns.items()}
     for name, each in linked.counts.items():
         parent[name] = each.levels
@@ -136,7 +136,7 @@ def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
 
 
 def counted_tables(linked: LinkedSchema) -> CountedTables:
-    """Return the schema of the counted tables of a linked one."""
+    """Return `CountedTables`, the schema of what is counted of the `LinkedSchema` `linked`."""
     columns: dict[str, Column] = {
         named(slot, name): Categorical(levels=levels)
         for slot in SLOTS
@@ -157,7 +157,7 @@ def counted_tables(linked: LinkedSchema) -> CountedTables:
 
 
 def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
-    """Yield the rules of both tables, and those across them, as rules of the counted columns' levels."""
+    """Yield each `Rule` of both tables of `linked` and across them, by levels of the counted columns, in `plain`."""
     size = named(PARENT, linked.size)
     for name, levels in linked.occupied.items():
         others = tuple(level for level in linked.parent.levels(name) if level not in levels)
@@ -186,7 +186,7 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
 
 
 def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
-    """Yield the rules by which differences and sums are those of the numbers: see `stratsynth.schema.consistent`."""
+    """Yield each `Rule` by which `linked`'s differences and sums are those of numbers: `schema.consistent`."""
     before, apart, left = number_bands(linked), difference_bands(linked), sum_bands(linked)
     if linked.difference is not None and before is not None and apart is not None:
         column, name = linked.child.column(linked.difference), linked.difference
@@ -210,7 +210,7 @@ def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
 def _renamed(
     rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
 ) -> Iterator[Rule]:
-    """Yield a rule of a schema as rules of levels, each column under another name; none where it forbids nothing.
+    """Yield `rule` of a schema as `Rule`s of levels, columns renamed by `names`; none where it forbids nothing.
 
     A column of `counts` has the levels of its count: those whose numbers all meet the rule's condition.
     """

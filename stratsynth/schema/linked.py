@@ -179,7 +179,7 @@ class LinkedSchema:
 
     @cached_property
     def counted(self) -> CountedTables:
-        """Schema of the counted tables side by side, by which a fit asks."""
+        """`CountedTables`, the schema of the counted tables side by side, by which a fit asks."""
         from stratsynth.schema.counted_tables import counted_tables
 
         return counted_tables(self)
@@ -201,7 +201,7 @@ class LinkedSchema:
 
     @property
     def sum(self) -> tuple[str, ChildSum] | None:
-        """Derived column that is a sum, with its name; None without one."""
+        """Tuple (name, `ChildSum`) of the first derived column that is a sum; None without one."""
         return next(((n, each) for n, each in self.derived.items() if isinstance(each, ChildSum)), None)
 
     @property

@@ -126,7 +126,7 @@ def _columns_of(schema: Schema) -> dict[str, Any]:
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> Schema:
-    """Return the schema of one of the tables, read as a file of it alone would be."""
+    """Return the `Schema` of the table `name` by the mapping `keys`, [tables.name], as a file of it alone is read."""
     alone = {"format": toml.FORMAT, **{key: keys[key] for key in _TABLE if key in keys}}
     return Schema.from_toml_text(toml.dumped(alone), name=f"tables.{name}")
 

@@ -54,7 +54,7 @@ def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Float
 def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, decimals: int) -> Floats:
     """Return `x`, from `first` to `first` + `wide`, mapped in equal parts onto multiples of `unit` up to `last`.
 
-    Rounded to `decimals`; a number without such a multiple stays.
+    `first`, `last` and `wide` have one entry a number. Rounded to `decimals`; a number without such a multiple stays.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have a unit stay as they are
         least, most = np.ceil(first / unit), np.floor(last / unit)
@@ -98,7 +98,7 @@ class _Own:
 
     @classmethod
     def of(cls, unit: int, larger: Sequence[int]) -> _Own:
-        """Return the multiples of `unit` that are multiples of none of the heaps `larger`.
+        """Return an `_Own` of the multiples of `unit` that are multiples of none of the heaps `larger`.
 
         A larger heap that would make the period longer than LONGEST units is ignored.
         """

@@ -147,7 +147,7 @@ def _check_numbers(column: Any, kind: str) -> None:
 
 
 def _check_times(column: Any, times: re.Match[str]) -> None:
-    """Raise SchemaError for a stored type `times` of unknown zone, or unit too coarse or too fine for the column."""
+    """Raise SchemaError for a stored type, `times` its match of `_TIMES`, of unknown zone or a unit that is unfit."""
     fine = {"millisecond": 3, "microsecond": 6}.get(column.unit, 0)
     if _UNITS[times[2]] < fine:
         checks.refuse(f"stored {times[0]!r} is coarser than the column's unit, the {column.unit}")

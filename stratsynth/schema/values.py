@@ -76,7 +76,7 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return, by row of `data`, (finite number or NaN, float64; index of its text in `column.words` or -1)."""
+    """Return two arrays by row of `data`: finite number or NaN, float64; index of its text in `column.words` or -1."""
     kind, words = data.type, column.words
     plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if plain and not isinstance(column, Temporal):
@@ -211,7 +211,7 @@ def _spread(
     default: object,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Return an array of `dtype`: `answer` of each text in `data`, called once a distinct value; `default` for null."""
+    """Return an array of `dtype`: `answer`, a function of an array of texts, of those in `data`; `default` for null."""
     parts = [np.empty(0, dtype)]
     for distinct in distinct_values(data):
         answers = np.append(np.asarray(answer(as_texts(distinct.dictionary)), dtype), np.array([default], dtype))

@@ -106,7 +106,7 @@ def _of_equal_value(column: Categorical | Numeric, text: str) -> list[str]:
 
 
 def _bin(column: Numeric, name: str, value: float) -> str:
-    """Return the level, a bin of column `name`, that holds `value` and no other number.
+    """Return the level, a bin of `column`, called `name`, that holds `value` and no other number.
 
     SchemaError if there is none.
     """

@@ -221,7 +221,10 @@ def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
 def lacking(
     group: MergedGroup, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float
 ) -> str:
-    """Return the reason in words why a group's size x epsilon is below `threshold`; empty if it is not."""
+    """Return the reason in words why size x epsilon of `group`, a `MergedGroup`, is below `threshold`; "" if it is not.
+
+    `sizes` and `epsilons` are mappings from `Stratum` to a number.
+    """
     people, epsilon = group.people(sizes), group.epsilon(epsilons)
     if people * epsilon >= threshold:
         return ""
@@ -235,8 +238,9 @@ def merge_small(
     epsilons: Mapping[Stratum, float],
     threshold: float,
 ) -> list[MergedGroup]:
-    """Return MergedGroups of `strata` after `steps` merged, as far as they go, those of size x epsilon < `threshold`.
+    """Return a list of `MergedGroup`: `strata` after `steps` merged those of size x epsilon < `threshold`, if they can.
 
+    `sizes` and `epsilons` are mappings from `Stratum` to a number; `steps` are tried in order.
     A merge includes every group that it shares a cell with, large ones too, so that groups stay boxes of levels.
     """
     groups = alone(strata)
@@ -260,7 +264,10 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return (groups after `step` merged `small`, for `why`, with all it cuts, called by `names`; its index)."""
+    """Return (list of groups after `step` merged `small`, for `why`, with all it cuts; its index).
+
+    `names` maps (column, levels) to the name that a merge has.
+    """
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]

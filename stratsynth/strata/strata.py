@@ -56,7 +56,7 @@ class Stratum:
 
     @cached_property
     def levels(self) -> Mapping[str, tuple[str, ...]]:
-        """Tuple of the stratum's levels, by column: one level, or several that are merged."""
+        """Mapping from column to a tuple of the stratum's levels: one level, or several that are merged."""
         return dict(self.items)
 
     @property

@@ -103,7 +103,7 @@ class Stratified(Groupwise[Any]):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """Kinds of questions of a fit: the inner mechanism's and `Split`.
+        """Set of the question classes of a fit: the inner mechanism's and `Split`.
 
         Also `Counts`, if weights are measured privately or small strata get one-way tables only.
         """

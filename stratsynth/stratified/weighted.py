@@ -161,7 +161,7 @@ def takes_shares(mechanism: Mechanism[Any]) -> bool:
 
 
 def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
-    """Return a known table, over a schema, of the layout's shares, in a tuple; empty if levels are merged or uncertain.
+    """Return a tuple of one `Known` table of the layout's shares, over `schema`; () if levels are merged or uncertain.
 
     Shares of a sample are uncertain, and so are shares raked from one.
     """

@@ -168,7 +168,7 @@ def _quietly(
 ) -> tuple[Run, list[Finding]]:
     """Fit the frame `rows` once, by the mechanism that `build` makes in a world, in this budget, driver and seed.
 
-    Return (the fit's record, findings on failures, missing charges and changes outside).
+    Return (the fit's `Run`, a list of `Finding` on failures, missing charges and changes outside).
     """
     copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)

@@ -39,7 +39,7 @@ def given_out(model: Model) -> list[Any]:
 
 
 def _tried(one: Callable[[], Any]) -> Any:
-    """Return the result of `one`, or the text of its exception: both must be equal for equal answers."""
+    """Return the result of the function `one`, or the text of its exception: both must be equal for equal answers."""
     try:
         return one()
     except Exception as refusal:  # noqa: BLE001 - what is refused on one table must be refused on all
@@ -47,7 +47,10 @@ def _tried(one: Callable[[], Any]) -> Any:
 
 
 def _masses(model: TableModel) -> list[Any]:
-    """Return a list: a model's mass of everything and of the first column's first level, then all one-way tables."""
+    """Return a list of three: a model's mass of everything, that of the first column's first level, a list of tables.
+
+    The tables are the one-way tables of all columns.
+    """
     first = model.schema.names[0]
     ones = [model.oneway(name) for name in model.schema.names]
     return [model.mass({}), model.mass({first: frozenset({0})}), ones]

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
-    """Return the exact answers to the questions `asked` on these rows; a step on a sample reads all rows."""
+    """Return a list of `Exact`, one for each question `asked`, on these rows; a step on a sample reads all rows."""
     return list(Reader(rows, SystemEntropy()).each([(a.path, _reads_of_all_rows(a)) for a in asked]))
 
 
 def _reads_of_all_rows(asked: Asked) -> Wanted:
-    """Return the statistics that a question `asked` needs, of all rows: those of a sample move by no more."""
+    """Return a `Wanted`: statistics that the question of `asked` needs, of all rows: those of a sample move no more."""
     wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 

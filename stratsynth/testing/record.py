@@ -145,7 +145,7 @@ def record(
     seed: int = 0,
     twin: pd.DataFrame | None = None,
 ) -> Run:
-    """Fit once and return what was seen of it from outside.
+    """Fit once and return a `Run`: what was seen of the fit from outside.
 
     Args:
         mechanism: Mechanism to fit.

@@ -100,7 +100,7 @@ def _pick(rng: Generator, values: list[str | None]) -> str | None:
 
 
 def _values(schema: Schema, name: str) -> list[str | None]:
-    """Return values that a file may hold in column `name`: levels or numbers, None, and ones not in the schema."""
+    """Return a list of texts that a file may hold in column `name`: levels or numbers, None, ones not in the schema."""
     column = schema.columns[name]
     if isinstance(column, Categorical):
         return [*column.levels, None, "zebra"]

@@ -166,7 +166,7 @@ def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
 
 
 def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
-    """Return a list of (allotment, worst case), those `stated`, or all that an older certificate may mean."""
+    """Return a list of (Allotment, Worst or None): those `stated`, or all that an older certificate may mean."""
     allots, spent = [stated.allot], float(stated.spending.spent())
     if not stated.reserved and 0 < spent < stated.allot.amount:
         allots.append(replace(stated.allot, amount=spent))

@@ -130,7 +130,7 @@ class Holdout(ShareSource):
         return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights of the sample at `path` of a recipe's `section`, in folder `place`.
+        """Return the `Weights` of the sample at `path` of a recipe's `section`, in the folder of `place`, a `Place`.
 
         The weights are public unless the section says `confidential`.
         """

@@ -182,7 +182,7 @@ def _replicates(parts: Sequence[Resolved], places: Sequence[NDArray[np.intp]]) -
     whose standard errors alone are known, and those of replicates that contradict a margin.
 
     Args:
-        parts: The shares that raking starts from, then those of each margin.
+        parts: `Resolved` shares that raking starts from, then those of each margin.
         places: As for `rake`.
     """
     import numpy as np

@@ -90,13 +90,13 @@ class AttributeGradients(Sum):
         return ("attribute gradients", self.design, self.target, self.link, self.thetas.shape, self.groups, self.given)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return two `Block`s per model by `schema`: the secret part of its gradient, of its probabilities by cell."""
+        """Return a tuple, by model in turn two `Block`s: secret part of its gradient, of its probabilities by cell."""
         gradient = Block(self.thetas[0].size, self.clip)
         sums = Block(schema.cells(self.by) * schema.size(self.target), reach(schema.cells(self.groups)))
         return (gradient, sums) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two int arrays a model, rows `which`: secret parts of clipped gradients, of probabilities by cell."""
+        """Return a list, by model in turn two int arrays of rows `which`: clipped gradients, probabilities by cell."""
         x, reached = design.integer_features(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))
@@ -120,7 +120,7 @@ def _contrasts(query: AttributeGradients, groups: int) -> Floats:
 
 
 def _by_cell(units: Ints, cell: Ints, groups: int, cells: int) -> list[Ints]:
-    """Return an array a model: sums of F at the own group less F / K at each, of row `units` by `cell`, in clip / GRID.
+    """Return a list, a flat array a model by `cells`: sums of F at the own of K `groups`, less F / K, by `cell`.
 
     With R the block's clip, a row of units u adds trunc(u R) at its own group, and -trunc(u / (K R)) at each other
     one. Its squared length, R^2 + (K - 1) / (K R)^2 = 1 times that of u, is checked in integers; a row that fails

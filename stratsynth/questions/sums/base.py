@@ -84,7 +84,7 @@ class Sum(ABC):
 
     @abstractmethod
     def exact(self, rows: CodedRows, which: Which) -> list[NDArray[np.int64]]:
-        """Return the exact sum of each block over the rows of `which`, at most ROWS, in units of clip / GRID."""
+        """Return a list, an int64 array a block: exact sums over rows `which`, at most ROWS, in units clip / GRID."""
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
         """True if in this schema each row with a value adds exactly the clip, as in a count written as a sum."""

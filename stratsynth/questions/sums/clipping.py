@@ -27,10 +27,10 @@ HUGE = 2.0**300
 
 @np.errstate(all="ignore")
 def into_ball(vectors: Floats, radius: int | Ints, norm: Norm = "l2") -> Ints:
-    """Return each column of `vectors`, scaled into a ball of an integer radius of at most GRID, in integers.
+    """Return each column of `vectors`, scaled into a ball of an integer `radius` of at most GRID, in integers.
 
-    Each column's norm is checked against its radius in integers; a column that fails the check twice,
-    or has a NaN, is zero.
+    `radius` is one for all or one a column, `norm` "l1" or "l2". Each column's norm is checked against its radius
+    in integers; a column that fails the check twice, or has a NaN, is zero.
     """
     vectors = np.clip(vectors, -HUGE, HUGE)
     length = np.zeros(vectors.shape[1])
@@ -51,7 +51,7 @@ def into_ball(vectors: Floats, radius: int | Ints, norm: Norm = "l2") -> Ints:
 
 
 def _within(units: Ints, radius: int | Ints, norm: Norm) -> NDArray[np.bool_]:
-    """True if a column's norm is at most its radius, exactly; for |units| <= GRID + 1 and radius <= GRID."""
+    """Return a boolean a column of `units`: is its `norm` at most its radius; |units| <= GRID + 1, radius <= GRID."""
     spent = np.zeros(units.shape[1], np.int64)
     for coordinate in units:
         spent += np.abs(coordinate) if norm == "l1" else coordinate * coordinate

@@ -209,7 +209,7 @@ def _kept(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int
 
 
 def _integer_features(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """Return (a design's features of rows as integers in 1 / UNIT; per row the largest m with |m features| <= GRID)."""
+    """Return (features, a line a row, as integers in 1 / UNIT; per row the largest m with |m features| <= GRID)."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)
     # The quotient is right to 2^-52 of itself, so m is at most one too large, and m^2 |x|^2 far below 2^63.

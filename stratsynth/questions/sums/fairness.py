@@ -93,12 +93,12 @@ class FairGradients(Sum):
         )  # fmt: skip
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a `Block` per model, by `schema`, for its gradient, and with cells one for probabilities."""
+        """Return a tuple by `schema`: by model in turn a `Block` for its gradient, with cells one for probabilities."""
         cells = schema.cells(self.by) * schema.size(self.target) if self.by else 0
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return int arrays a model, rows `which`: clipped gradients' sum; with slopes, of F or decisions by cell."""
+        """Return a list, by model in turn flat int sums over `which`: gradients; with slopes F or decisions by cell."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
@@ -189,7 +189,7 @@ def decisions(logits: Floats, models: int) -> Ints:
 
 
 def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
-    """Return for each model the sum of its rows' `units` in each cell, classes last; exact: a row adds at most GRID."""
+    """Return a list, a flat array [cell, class] a model: sums of `units` [class, model, row] by `cell`, exact."""
     classes, models, rows = units.shape
     if cells <= FEW:
         here = np.zeros((rows, cells))

@@ -41,7 +41,7 @@ def cells_of(by: Sequence[str], rows: CodedRows, which: Which) -> NDArray[np.int
 
 
 def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
-    """Return x (rows x features) times `theta`, exact: a line a class and model, a column a row, in 1 / (UNIT THETA).
+    """Return x (rows x `features`, a design's) times `theta`: a line a class and model, a column a row, 1/(UNIT THETA).
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
     all partial sums stay within 2^52.
@@ -88,7 +88,7 @@ def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
 
 
 def sum_gradients(c: Floats, x: Floats) -> list[Ints]:
-    """Return for each model the sum over rows of c x features, a line per feature and a column per class, exactly."""
+    """Return a list, a flat int array [feature, class] a model: `c` [class, model, row] times `x` [row, feature]."""
     classes, models, rows = c.shape
     found = (c.reshape(-1, rows) @ x).astype(np.int64).reshape(classes, models, -1)
     return [np.ascontiguousarray(found[:, model].T).ravel() for model in range(models)]
@@ -102,5 +102,5 @@ def exp_of(depth: Floats) -> Ints:
 
 @cache
 def _table() -> Ints:
-    """Return the integers exp(-i / STEPS) x GRID, rounded, for i from 0 to LAST."""
+    """Return an int64 array: exp(-i / STEPS) x GRID, rounded, for i from 0 to LAST."""
     return np.array([round(math.exp(-i / STEPS) * GRID) for i in range(LAST + 1)], np.int64)

@@ -66,7 +66,7 @@ class Losses(Sum):
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an array of one integer per model: the sum of losses of rows `which`, in units of clip / GRID."""
+        """Return a list, an array of one int a model: the sum of losses of rows `which`, in units of clip / GRID."""
         return [np.array([model.sum()]) for model in loss_units(self, rows, which)]
 
 
@@ -112,11 +112,11 @@ class GroupLosses(Sum):
         return 2 * (math.prod(schema.shape(self.by)) if self.by else 1)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return one `Block` per model, by `schema`: L2 sensitivity clip under add-remove, sqrt(2) clip by replace."""
+        """Return a tuple, a `Block` a model, by `schema`: L2 sensitivity clip for add-remove, sqrt(2) x for replace."""
         return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an integer array a model: losses of rows `which` by group and label; a row adds 0 to GRID to one."""
+        """Return a list, a flat int array a model: losses of rows `which` by group and label, up to GRID a row."""
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         # bincount adds in floats: at most 2^13 rows of at most 2^30 units each, so all partial sums are exact
         found = [np.bincount(cell, weights=units, minlength=size) for units in loss_units(self, rows, which)]

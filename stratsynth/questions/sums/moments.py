@@ -109,7 +109,7 @@ class Curvature(Sum):
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return integer arrays over rows `which`, features x, chance p: triangle of 4 p (1 - p) x x', (p - y) x."""
+        """Return a list of two int arrays over rows `which`, chance p: flat triangle of 4 p (1 - p) x x', (p - y) x."""
         whole, _ = design.integer_features(self.design, rows, which)
         (logits,) = logits_of(whole, self.design, self.theta)
         rows = rows.take(which)
@@ -124,5 +124,5 @@ class Curvature(Sum):
 
 
 def _triangle(x: Floats) -> Ints:
-    """Return the upper triangle of the sum of x x' over rows, for integer vectors: exact."""
+    """Return a flat array: the upper triangle of the sum of x x' over rows, columns of integers in `x`: exact."""
     return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)

@@ -84,7 +84,7 @@ class NetworkGradients(Sum):
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one integer array: the sum of the gradients of rows `which`, each clipped as one to GRID units."""
+        """Return a list of one integer array: the sum of the gradients of rows `which`, each clipped to GRID units."""
         x, reach = design.integer_features(self.design, rows, which)
         h, logits = forward(x, self)
         output = whole_output(self) / THETA  # a power of 2: exact
@@ -132,7 +132,7 @@ class NetworkLosses(Sum):
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return an array of one int: losses of rows `which`, cut at the clip, rounded down, summed, in clip / GRID."""
+        """Return a list of one array of one int: losses of rows `which`, cut, rounded down, summed, in clip / GRID."""
         features, _ = design.integer_features(self.design, rows, which)
         _, logits = forward(features, self)
         if self.measure == "log":
@@ -254,7 +254,7 @@ def whole_output(query: Network) -> Floats:
 
 
 def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array of a query's `logits`: level's probability, less 1 at row `which`'s own; a line per level."""
+    """Return an array [level, row] by `logits`: probability, less 1 at the own level in `rows`, those of `which`."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)
     residuals: Floats = weights / weights.sum(axis=0)
@@ -264,7 +264,7 @@ def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) 
 
 @cache
 def _tanh() -> Ints:
-    """Return the integers tanh(i / STEPS) x TANH, rounded, for i from 0 to LAST."""
+    """Return an int64 array: tanh(i / STEPS) x TANH, rounded, for i from 0 to LAST."""
     return np.array([round(math.tanh(i / STEPS) * TANH) for i in range(LAST + 1)], np.int64)
 
 

@@ -108,7 +108,7 @@ class Layers:
         """Gradient of the loss, as lines."""
 
     def _asked(self, weights: Floats) -> NetworkGradients:
-        """Return a question for the gradients of a network with these weights, flat and hidden ones first."""
+        """Return `NetworkGradients` of a network with these `weights`, a flat array, hidden ones first."""
         query = self._query
         hidden, output = layers(weights, query.hidden, self._x.shape[1])
         return NetworkGradients(query.design, query.target, hidden, output, query.clip)
@@ -170,7 +170,7 @@ def boundary_slopes(chances: Floats) -> Floats:
 
 
 def turned(chances: Floats, moved: Floats) -> Floats:
-    """Return an array: d(gradient . direction) / d(each logit), at `chances`, with the logits' change `moved` fixed."""
+    """Return d(gradient . direction) / d(logit) at `chances`, the logits' change `moved` fixed: arrays [logit, row]."""
     mean, used = np.zeros(chances.shape[1]), chances[-len(moved) :]
     for p, along in zip(used, moved, strict=True):
         mean += p * along

@@ -135,7 +135,7 @@ class PerRow:
         return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
 
     def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
-        """Return (gradients, probabilities) by own function of rows `x`, `levels`; None, silently, if it fails."""
+        """Return (gradients, probabilities) by own function of `weights`, rows `x`, `levels`, `slopes`; else None."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -213,7 +213,7 @@ class PerRowGradients(Sum):
         return "per-row gradients", self.design, self.target, self.per_row.weights, f"{self.per_row.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a `Block` for the gradient, and if there are cells in `schema` one for probabilities by cell."""
+        """Return a tuple: a `Block` for the gradient and, with `by`, one for probabilities by cell of `schema`."""
         gradient = Block(self.per_row.weights, self.per_row.clip)
         if not self.by:
             return (gradient,)
@@ -221,7 +221,7 @@ class PerRowGradients(Sum):
         return gradient, Block(size, GRID / (GRID - RESERVE), exchange=math.sqrt(2))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return integer arrays over rows `which`: sum of clipped gradients; with `by`, probabilities by cell."""
+        """Return a list of flat int arrays over rows `which`: clipped gradients; with `by`, probabilities by cell."""
         per_row, classes = self.per_row, self.per_row.classes
         whole, _ = design.integer_features(self.design, rows, which)
         x: Floats = whole[:, int(self.design.intercept) :] / design.UNIT
@@ -278,7 +278,7 @@ def into_ball(vectors: Floats, radius: int) -> Ints:
 
 
 def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
-    """True if a line's norm is at most the radius, exactly, for |units| <= GRID + 1.
+    """Return a boolean a line of `units`: its norm is at most `radius`; exact for |units| <= GRID + 1.
 
     A float sum of P <= 2^18 squares is right to 2^-34 of itself; below 2^62 the whole sum stays within 64 bits.
     """

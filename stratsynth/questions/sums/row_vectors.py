@@ -68,7 +68,7 @@ class RowVectors(Sum):
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return one integer array: the clipped sum of the function's vectors; a row at which it fails adds zero."""
+        """Return a list of one int array: the clipped sum of the function's vectors; a row where it fails adds 0."""
         part = rows.take(which)
         vectors = evaluate(self.function, self.size, part.schema, part.codes, part.numbers, part.size)
         return clipped(vectors.T, self.clip, self.norm)
@@ -106,9 +106,9 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
 def evaluate(
     function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
 ) -> NDArray[np.float64]:
-    """Return a `rows` x `size` array: `function` of each row of `codes`, `numbers`, by `schema`; NaN where it fails.
+    """Return a `rows` x `size` array: `function` of frames of `codes`, `numbers` by column; NaN where it fails.
 
-    All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
+    All frames, by `schema`, have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
     """
     padding = made_up(schema, 1)
     found = np.full((rows, size), np.nan)

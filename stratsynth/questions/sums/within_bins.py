@@ -94,7 +94,7 @@ class WithinBins(Sum):
 
 @np.errstate(all="ignore")
 def place_units(column: Numeric, numbers: Floats, bins: NDArray[np.int64]) -> Ints:
-    """Return the place of each of `numbers` in its bin of `column` as an integer from -GRID to GRID, cut towards 0.
+    """Return the places of `numbers` in their `bins`, by number, of `column`: integers -GRID to GRID, cut towards 0.
 
     One element at a time, by correctly rounded operations. A whole number stands for [x, x + 1).
     """

@@ -61,7 +61,7 @@ def _row(name: str, c: ComparisonStated, total: float) -> Row:
 
 
 def _difference(c: ComparisonStated) -> str:
-    """Return text in per cent: relative difference of measured from declared in the comparison `c`, and interval."""
+    """Return text in per cent: relative difference of measured from declared in `c`, and interval; "–" for none."""
     if c.difference is None:
         return "–"
     interval = "" if c.low is None or c.high is None else f" ({_tenths(c.low)} to {_tenths(c.high)})"
@@ -69,7 +69,7 @@ def _difference(c: ComparisonStated) -> str:
 
 
 def _tenths(part: float) -> str:
-    """Return text: `part` of 1 as per cent with its sign and one decimal."""
+    """Return `part`, 1 being all, as text in per cent with + or − and one decimal, without the word: "+12.3"."""
     return f"{100 * part:+,.1f}".replace("-", "−")
 
 

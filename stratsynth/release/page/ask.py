@@ -68,7 +68,7 @@ Asked = tuple[str, str, list[list[float | None]], str]
 def page_squares(
     certificate: Certificate, measurements: pa.Table, schema: Schema, laws: Mapping[str, Inside] | None = None
 ) -> Squares | None:
-    """Return the least squares that all numbers of a page come from; None where no table answers anything.
+    """Return the `Squares`, least squares that all numbers of a page come from; None where no table answers anything.
 
     Args:
         certificate: The certificate of the release.
@@ -151,10 +151,10 @@ def _named(schema: Schema, name: str) -> list[str]:
 
 
 def _asked(squares: Squares, columns: tuple[str, ...], by: Sequence[str]) -> list[Asked]:
-    """Return a list of (statistic, group's name, figures by cell, note) on counts and rates of the cells of `columns`.
+    """Return a list of (statistic, group's name, figures, note) on counts and rates of the cells of `columns`.
 
-    Of everybody and of each group of the columns `by`, answered by `squares`; a group with an unknown figure is left
-    out.
+    Figures are a list for each cell, as `_figures` gives. Of everybody and of each group of the columns `by`, answered
+    by `squares`; a group with an unknown figure is left out.
     """
     schema, found = squares.tables.schema, []
     for groups, named in _groups(squares, by, schema.cells(columns)):

@@ -111,7 +111,8 @@ def release_page(
 def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called: words.Called) -> list[str]:
     """Return a list of sentences to open a certificate's page: the promise, and how well the groups `sized` are known.
 
-    `names` are groups' names for readers, `called` words for the kind of release.
+    `sized` is a list of `GroupSize`; `names`, a `Names`, names groups for readers; `called` has words for the kind of
+    release.
     """
     lead = [
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
@@ -198,7 +199,7 @@ def _promise(certificate: Certificate) -> Section:
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
     """Return a Figure, a row a group from the largest: its size in `sized`, and the noise of one count beside it.
 
-    `names` has the groups' names for readers.
+    `sized` is a list of `GroupSize`; `names`, a `Names`, names groups for readers.
     """
     ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
@@ -275,7 +276,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 
 
 def _cliques(tables: list[GroupTable], counted: str) -> Figure:
-    """Return a Figure, a table of noisy `tables` by set of columns: number of groups, cells, least and largest sigma.
+    """Return a Figure of `tables`, a list of `GroupTable`, by set of columns: groups, cells, least and largest sigma.
 
     `counted` is the noun for what is counted.
     """

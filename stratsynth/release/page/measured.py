@@ -190,8 +190,8 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
 def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
     """Return the Section "What was measured": for each group a Figure, bars of the noisy counts of each column.
 
-    They are one-column `tables` of at most CELLS cells in all, in the schema's order. `names` has the groups' names for
-    readers; `about` is a sentence on columns and pairs without tables.
+    They are the one-column ones of `tables`, a list of `GroupTable`, of at most CELLS cells in all, in the schema's
+    order. `names`, a `Names`, names groups for readers; `about` is a sentence on columns and pairs without tables.
     """
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(

@@ -26,7 +26,10 @@ def sums_line(sums: SumsStated) -> str:
 
 
 def tables_line(tables: ByTablesStated) -> str:
-    """Return a paragraph on the tables of everybody by the strata's columns: their number, part and noise."""
+    """Return a paragraph on a certificate's entry `tables`, a `ByTablesStated`: their number, part and noise.
+
+    These are tables of everybody by the strata's columns.
+    """
     return (
         f"For {100 * tables.share:g} % of the budget, {several(tables.tables, 'table')} of everybody: of each of these "
         f"columns and each other one, with noise of {short(tables.noise_sd)} records in a cell (a standard deviation). "

@@ -171,7 +171,7 @@ def promise(certificate: Certificate) -> list[str]:
 
 
 def _for_one_row(certificate: Certificate) -> list[str]:
-    """Return a sentence on what the promise for a unit of two linked tables is worth for one child row; [] for others.
+    """Return a list of one sentence, on the worth of a promise for two linked tables for one child row; [] for others.
 
     A child row more, fewer or other changes all that is counted of its parent, which is an exchange of that parent.
     """
