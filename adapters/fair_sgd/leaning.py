@@ -122,9 +122,9 @@ class Leaning:
             self._adapt(answers["tally"])
 
     def _adapt(self, tally: NoisySum) -> None:
-        """Multiply `clip` by exp(f - `clip_rate`), within `most_clip`; f is the noisy fraction of longer gradients.
+        """Multiply `clip` by exp(f - `clip_rate`), at most a factor `most_clip` from the task's clip, up or down.
 
-        It is the second number of the sum `tally` over the sample's size.
+        f is the noisy fraction of longer gradients: the second value of the NoisySum `tally` over `batch`, in [-1, 1].
         """
         # the clip grows while more than `clip_rate` of the gradients are cut, and shrinks otherwise
         s, clip = self.task.settings, self.task.descent.clip

@@ -34,7 +34,7 @@ def caution(task: FermiProblem) -> str:
 
 
 def penalty_in_words(settings: DPFermi, task: FermiProblem) -> str:
-    """Return a text on the penalty of a task's settings: its weight, the groups, and how classes count; `none` at 0."""
+    """Return a text on the penalty of the `settings` for a `task`: weight, groups, how classes count; `none` at 0."""
     if not settings.weight:
         return "none"
     counted = {"alike": "each class alike", "shares": "classes by their shares"}[settings.odds_weights]

@@ -96,7 +96,10 @@ def _counted(table: MeasuredTable) -> NDArray[np.bool_]:
 
 
 def train(problems: Sequence[Training]) -> list[Reals]:
-    """Return a list of the problems' trained parameters, a flat array each: the driver trains several in parallel."""
+    """Return a list of trained parameters, a flat array for each Training of `problems`, in order, one after another.
+
+    The driver calls it through `TRAINER`, in parallel where there are several.
+    """
     return [_train(problem) for problem in problems]
 
 

@@ -279,9 +279,9 @@ class GEM(Poolable[ProductMixture]):
         return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
 
     def _measured(self, table: NoisyTable, guess: Reals) -> MeasuredTable:
-        """Return the `MeasuredTable` to be fitted: in all cells, or (by `measure`) in the one farthest from `guess`.
+        """Return the NoisyTable `table` as a MeasuredTable: in all cells, if the setting `measure` is "marginals".
 
-        `guess` is an array of expected counts.
+        Else it is fitted in one cell, the farthest from `guess`, an array of expected counts of the table's shape.
         """
         if self.measure == "marginals":
             return MeasuredTable.of(table)

@@ -73,7 +73,7 @@ class Largest(Function):
         return smoothing.maximum(z)[1]
 
     def lipschitz(self, size: int) -> float:
-        """Return 1.0, the largest L2 norm of a probability vector, for `z` of any size."""
+        """Return 1.0 for any `size`, the number of numbers: slopes are probabilities, whose L2 norm is at most 1."""
         return 1.0
 
 

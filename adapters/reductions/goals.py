@@ -129,7 +129,7 @@ class Part:
         return self.constant + self.sign * self.function.smooth(self.slopes @ counts + self.offsets, smoothing)
 
     def gradient(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient at the vector `counts` of the stand-in, smooth by `smoothing`; an array of its size."""
+        """Return the gradient, at the vector `counts`, of the stand-in by a Smoothing, `smoothing`; of its size."""
         inner = self.function.gradient(self.slopes @ counts + self.offsets, smoothing)
         found: Floats = self.sign * (inner @ self.slopes)
         return found

@@ -84,7 +84,7 @@ class Task:
         return kept
 
     def rows(self, table: EncodedRows) -> EncodedRows:
-        """Return a `table`'s encoded rows in this task's population that, for a numeric target, have a number."""
+        """Return those of `table`, EncodedRows, in this task's population that, for a numeric target, have a number."""
         return table.take(self.kept(table))
 
     def truth(self, table: EncodedRows) -> Array:

@@ -357,11 +357,11 @@ def _frame(
     items: Mapping[str, Any],
     further: Mapping[str, Floats],
 ) -> pd.DataFrame:
-    """Frame of one row a group of the columns `by`, then everybody: size, loss `value`, `parts`, intervals, `cause`.
+    """Frame of one row a Stratum of `groups`, then everybody: size, loss `value`, `parts`, intervals, `cause`.
 
-    `value` is an array (fits, scopes), of the EncodedRows `real`; `parts` maps names to such arrays, the largest of
-    which is the cause. Further columns are `items`, a mapping from name to one value for all rows, and `further`, one
-    from name to an array over the scopes.
+    `groups` are those of the columns `by` in the EncodedRows `real`, in the order of the scopes. `value` is an array
+    (fits, scopes); `parts` maps names to such arrays, the largest of which is the cause. Further columns are `items`, a
+    mapping from name to one value for all rows, and `further`, one from name to an array over the scopes.
     """
     sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
     counts = np.append(sizes, real.rows)[None] if by else sizes[None]

@@ -61,7 +61,7 @@ def inconsistency_frame(pair: Pair) -> pd.DataFrame:
 
 
 def rule_text(rule: Rule) -> str:
-    """Text of a structural rule of a schema in one line, such as `AGEP 0 never MAR 1 or ESR 1`."""
+    """Text of a Rule `rule` in one line, such as `AGEP 0 never MAR 1 or ESR 1`."""
     return f"{_conditions(rule.when, ' and ')} never {_conditions(rule.never, ' or ')}"
 
 

@@ -150,7 +150,10 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Return a list of `handle`'s lines as dicts, verified; complete a torn one if `write`; or LedgerError."""
+        """Return all lines of the file descriptor `handle`, a list of dicts, new ones verified; or LedgerError.
+
+        A torn last line that is whole but for its end is completed in the file if `write`.
+        """
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")

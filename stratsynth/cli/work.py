@@ -193,7 +193,11 @@ def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> 
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
-    """Return the rows of `table` of a schema in the spelling of the file `like`; note columns that only one has."""
+    """Return the Arrow table `table`, rows of `schema`, in the spelling of the file `like`, which has to be public.
+
+    Notes to stderr name columns that only one of them has, and those written as text where the file's type cannot
+    hold them.
+    """
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 

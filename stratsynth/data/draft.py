@@ -125,7 +125,7 @@ def drafted(source: Source, data: Any = None) -> Draft:
 
 
 def _is_decimal(kind: pa.DataType | str) -> bool:
-    """True if `kind`, an Arrow type or a text, is a type of decimals."""
+    """True if `kind` is an Arrow type of decimals; False for every other, and for a text such as "mixed"."""
     return not isinstance(kind, str) and pa.types.is_decimal(kind)
 
 

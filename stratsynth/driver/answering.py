@@ -51,7 +51,7 @@ class Reader:
     """Reads from rows: of all paths of a batch together, and only once of tables that later batches need again."""
 
     def __init__(self, rows: Rows, entropy: Entropy) -> None:
-        """Hold the rows; `entropy` draws the coins of Poisson samples."""
+        """Hold `rows`, a backend's Rows; `entropy` draws the coins of Poisson samples."""
         self._rows = rows
         self._here = isinstance(rows, StoredRows)
         self._entropy = entropy

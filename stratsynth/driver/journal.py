@@ -48,7 +48,7 @@ def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
 
 
 def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
-    """Return a list of answers, one a question of `asked`, from the `State` into which `to_state` put them."""
+    """Return a list of answers, one an `Asked` of `asked`, from the `State` into which `to_state` put them."""
     arrays: list[list[tuple[int, str]]] = [[] for _ in state.facts]
     for name in state.arrays:
         i, j = name.split("/")

@@ -59,8 +59,8 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path, most: int = MAX_JSON, *, error: type[StratsynthError] = UsageError) -> Any:
-    """Return a JSON file's value; OSError or ValueError for anything wrong with it, depth and size included.
+    """Return a JSON file's value; OSError if unreadable, ValueError for a faulty document, such as one too deep.
 
-    A path that is no regular file, or of more than `most` bytes, is of the class `error`.
+    For no regular file, or one of more than `most` bytes, an exception of the class `error` is raised.
     """
     return parse_json(read_bytes(path, most, error=error))

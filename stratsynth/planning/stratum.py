@@ -93,7 +93,7 @@ class _Along(Generic[T]):
             self._by.setdefault(item.path[:1], []).append((number, item))
 
     def of(self, path: StratumPath) -> list[T]:
-        """Return a list of these items that belong to everybody or the first stratum of `path`, in order.
+        """Return a list of these items that belong to everybody or to the stratum of `path`, a tuple of one, in order.
 
         All for the empty path.
         """

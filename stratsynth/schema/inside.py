@@ -249,7 +249,10 @@ def from_arrays(facts: Any, arrays: Mapping[str, NDArray[Any]], columns: Mapping
 
 
 def _heaped_mean(column: Numeric, i: int, drawn: Floats, law: Inside) -> float:
-    """Return the mean of `drawn`, numbers in a column's bin i, once rounded to multiples by the weights `law.heaps`."""
+    """Return the mean of `drawn`, numbers in bin `i` of the Numeric `column`, once rounded to multiples.
+
+    The multiples have the weights `heaps`, not None, of the Inside `law`.
+    """
     assert law.heaps is not None  # noqa: S101 - the caller looked
     weights = law.heaps[i] if law.heaps[i].sum() > 0 else np.eye(law.heaps.shape[1])[-1]
     low, top = (np.full(len(drawn), end, np.float64) for end in column.extents[i])

@@ -201,7 +201,10 @@ def _column(name: str, keys: object) -> Column:
 
 
 def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
-    """Raise SchemaError if a bound in the dict `given`, of a date, moment or time (`kind`), is a number, not text."""
+    """Raise SchemaError if a bound in the dict `given` is a number, not text, of a `kind` "date", "datetime" or "time".
+
+    Columns of other kinds pass.
+    """
     for key in _BOUNDS if kind in _EXAMPLES else ():
         values = given.get(key, [])
         if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):

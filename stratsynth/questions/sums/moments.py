@@ -58,9 +58,9 @@ class Moments(Sum):
         )
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two integer arrays over rows `which`: upper triangle of x x', row by row, and x y, y the target.
+        """Return two integer vectors, sums over rows `which`, in units of clip / GRID of each block, x rounded already.
 
-        Nothing is rounded after x and y, so the bounds of `Moments` for real vectors hold for these.
+        The upper triangle of x x', row by row, and x y, y the target: the bounds of `Moments` hold for these.
         """
         rows = rows.take(which)
         y = np.rint(np.clip(design.target(self.target, rows) / self.bound, -1, 1) * HALF)

@@ -175,7 +175,7 @@ class Names:
 
 
 def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
-    """Return `path`, a tuple of strata, with merged ones under the names that the certificate gives them."""
+    """Return `path`, a tuple of strata, with merged ones under the names that the Certificate gives them."""
     merged = {tuple(merge.levels.items()): merge.stratum for merge in certificate.strata.merged}
     return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
