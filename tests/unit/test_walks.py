@@ -18,8 +18,8 @@ MOST = {
     "a question, from program to program": {"functions": 184, "files": 42, "jumps": 190},
     "a question, from program to program, no rows to be loaded": {"functions": 114, "files": 26, "jumps": 87},
     "mst": {"functions": 1057, "files": 171},
-    "group_regression": {"functions": 934, "files": 165},
-    "fermi": {"functions": 736, "files": 142},
+    "group_regression": {"functions": 935, "files": 165},
+    "fermi": {"functions": 737, "files": 142},
 }
 """The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
 file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason.
@@ -32,7 +32,7 @@ question after a fit that is done. The reason for ten files and up to 39 functio
 price is settled before anything is read, and marks of the rows, by which a copy of them is known. The reason for 16 to
 20 files and up to 126 functions more: a page answers means and quantiles besides counts, and bounds where strata lack a
 table; laws of numbers within bins, sums, bands and totals are asked for even where a schema declares none, and
-the built-in census declares a Pareto tail. The reason for four files and up to 22 functions more: a table may be two
+the built-in census declares a Pareto tail. The reason for four files and up to 23 functions more: a table may be two
 linked ones, tables of everybody may be asked beside strata, and epsilons of public data have a class of their own."""
 
 
