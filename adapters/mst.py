@@ -9,7 +9,7 @@ Questions follow from public facts and from the choices: levels are never merged
 lie in a level too rare to be told from noise are not fitted to their noise: there the pair keeps the two columns' own
 distributions.
 
-Differences from the paper, which has a third for each of the three steps: choosing is right as often with a tenth;
+Differences from the paper, which has a third of the budget for each of the three steps: choosing has a tenth;
 columns whose noise is large are fitted by their posterior means; where pairs would be noise, all of the budget
 measures columns (`stratsynth.adapters.shared.few`). `scripts/bench small` prints the effect of each.
 """

@@ -79,7 +79,7 @@ class Paper:
     study: list[str]
     """The commands that run its experiments."""
     counts: dict[str, int]
-    """How many numbered algorithms, figures and tables the paper has, by the word before the number."""
+    """Numbers of numbered algorithms, figures and tables of the paper, by the word before the number."""
     items: list[Item]
 
     @classmethod
