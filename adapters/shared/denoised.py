@@ -7,7 +7,7 @@ they are likeliest, and each count is replaced by its posterior mean (Robbins 19
     count_i = E[c | noisy_i],   c ~ G on the grid,   noisy_i ~ N(c, sigma^2),   G maximises sum_i log E_G N(noisy_i; c)
 
 The counts are then moved to the nearest ones of at least 0 that add up to the number of records. All of it is
-post-processing of paid answers. Where noise is small, a posterior mean is worse than the count, so `is_noisy` decides.
+post-processing of paid answers, done where `is_noisy` says so.
 """
 
 from __future__ import annotations
