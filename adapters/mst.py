@@ -29,7 +29,7 @@ from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.product import product
 from stratsynth.adapters.engine.solve import MOST_CELLS, MeasuredTable, engine
-from stratsynth.adapters.engine.zeros import forbidden, held_together
+from stratsynth.adapters.engine.structure import forbidden, held_together
 from stratsynth.adapters.shared.denoised import denoised
 from stratsynth.adapters.shared.few import borrows, only_columns
 from stratsynth.adapters.shared.graphical import GraphicalLearner

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.adapters.engine.forest import NEVER, Floats
-from stratsynth.adapters.engine.sampling import draw
+from stratsynth.adapters.engine.forest import NEVER, Floats, draw
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, junction_tree
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, engine
-from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.engine.zeros import forbidden, held_together
+from stratsynth.adapters.engine.structure import forbidden, held_together, taken_in
 from stratsynth.adapters.fixed.split import split
 from stratsynth.adapters.shared.known import believed, records
 from stratsynth.checks import is_list, is_texts

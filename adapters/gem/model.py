@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.adapters.engine.sampling import draw
+from stratsynth.adapters.engine.forest import draw
 from stratsynth.adapters.gem.layout import LogitBlocks, Reals, marginals
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from stratsynth.answers import within
 from stratsynth.answers.intervals import FIGURES, SURE, Answer, unknown
+from stratsynth.answers.quantiles import drawn, ends
 from stratsynth.answers.quotients import QueryBatch, quotient, quotients
 from stratsynth.answers.squares import Added, Functions, Interaction, Squares
 from stratsynth.schema import Numeric
@@ -85,7 +85,7 @@ class _Ways:
     @cached_property
     def unit(self) -> float:
         """Power of two above the size of all numbers."""
-        return 2.0 ** min(math.frexp(float(np.abs(within.ends(self.column)).max()))[1], 1023)
+        return 2.0 ** min(math.frexp(float(np.abs(ends(self.column)).max()))[1], 1023)
 
     def in_units(self, answer: Answer) -> Answer:
         """Return `answer`, which is in multiples of this `unit`, as an Answer in the column's own unit."""
@@ -95,7 +95,7 @@ class _Ways:
     @cached_property
     def ends(self) -> Floats:
         """Array (2, bins): the smallest and the largest number of each bin, in multiples of `unit`."""
-        return within.ends(self.column) / self.unit
+        return ends(self.column) / self.unit
 
     @cached_property
     def exact(self) -> bool:
@@ -114,7 +114,7 @@ class _Ways:
     @cached_property
     def drawn(self) -> Floats:
         """Array (bins, places): numbers at even places of each bin, as they are drawn, in multiples of `unit`."""
-        return within.drawn(self.column, self.law) / self.unit
+        return drawn(self.column, self.law) / self.unit
 
     @cached_property
     def size(self) -> Floats:

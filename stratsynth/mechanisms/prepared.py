@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting import units
 from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.charges import protecting
 from stratsynth.accounting.prices import DEAREST, Worst
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.banding import CountedBands, banded
-from stratsynth.mechanisms.bin_sums import BinSums
-from stratsynth.mechanisms.by_tables import ByTables
+from stratsynth.mechanisms.bin_sums import BinSums, ByTables
 from stratsynth.mechanisms.clipped_sums import ClippedSums
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
@@ -32,7 +31,7 @@ from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
 from stratsynth.schema.counted_tables import CountedTables
-from stratsynth.schema.feasible import check_rules
+from stratsynth.schema.rules import check_rules
 from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ def prepare(
     check_budget(budget)
     check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     check_rules(schema)
-    budget = units.protecting(budget, schema)
+    budget = protecting(budget, schema)
     check_delta(budget, declared_size)
     if prior is not None and type(prior) not in PriorSource.__subclasses__():
         raise UsageError(

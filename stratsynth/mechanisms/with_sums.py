@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, less
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms.bin_sums import BinSum, BinSums, bin_sums, declares_bin_sums, why_no_bin_sums
-from stratsynth.mechanisms.by_tables import ByTables, by_tables, check_by_tables
+from stratsynth.mechanisms.bin_sums import (
+    BinSum,
+    BinSums,
+    ByTables,
+    bin_sums,
+    by_tables,
+    check_by_tables,
+    declares_bin_sums,
+    why_no_bin_sums,
+)
 from stratsynth.mechanisms.clipped_sums import (
     COUNTED,
     OFF,

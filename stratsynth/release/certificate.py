@@ -21,8 +21,8 @@ from stratsynth.errors import ReleaseError
 from stratsynth.files.atomic import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
-from stratsynth.mechanisms.words import KEY as MECHANISM_WORDS
-from stratsynth.mechanisms.words import stated
+from stratsynth.mechanisms.registry import KEY as MECHANISM_WORDS
+from stratsynth.mechanisms.registry import stated
 from stratsynth.models.mixture import Mixture
 from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated

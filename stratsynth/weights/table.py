@@ -16,9 +16,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stratsynth.errors import WeightsError, nearest
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.schema import Schema
-from stratsynth.schema.figures import figure
+from stratsynth.schema.typed import figure
 from stratsynth.strata import Cell, Stratum
 from stratsynth.weights.design import BY_ERRORS, BY_REPLICATES, REPLICATES, standard_errors
 from stratsynth.weights.source import Basis, Range, Resolved

@@ -25,7 +25,7 @@ PHASES = {
     "reading": ("stratsynth.data.{engine}_source:{source}.batches", TABLES, range(1)),
     "encoding": ("stratsynth.schema.encoding:encode_categorical", TABLES, range(3)),
     "the scratch file": ("stratsynth.files.scratch:Scratch.empty", TABLES, (0, 1, 3)),
-    "sorting": ("stratsynth.driver.sorting:cell_numbers", TABLES, range(1)),
+    "sorting": ("stratsynth.driver.rows:cell_numbers", TABLES, range(1)),
     "counting": ("stratsynth.driver.counting:add", TABLES, (0, 1, 4)),
     "sums": ("stratsynth.driver.rows:exact_sums", SUMS, (0, 1, 3)),
     "sampling": ("stratsynth.release.sampling:Drawing.piece", TABLES, range(1)),

@@ -14,7 +14,7 @@ from stratsynth.adapters import MST, ClippedMean, Independent, Pooled
 from stratsynth.errors import RecipeError, StratsynthError, Unsupported, UsageError
 from stratsynth.fitting import request_of
 from stratsynth.mechanisms import prepare
-from stratsynth.mechanisms.by_tables import check_by_tables
+from stratsynth.mechanisms.bin_sums import check_by_tables
 from stratsynth.mechanisms.with_sums import WithTables, without_sums
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse

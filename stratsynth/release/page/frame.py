@@ -15,9 +15,8 @@ from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
 from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
-from stratsynth.release.page.agreement import agreement_figure
+from stratsynth.release.page.agreement import agreement_figure, benchmark_figures
 from stratsynth.release.page.ask import ask, page_squares
-from stratsynth.release.page.benchmark import benchmark_figures
 from stratsynth.release.page.measured import (
     EVERYBODY,
     GroupSize,

@@ -12,7 +12,7 @@ from stratsynth.certificate import BenchmarkStated, Certificate, FirstQuestionSt
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.banding import in_words
 from stratsynth.mechanisms.nesting import described
-from stratsynth.mechanisms.words import words_of
+from stratsynth.mechanisms.registry import words_of
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.papers import STRATIFICATION
