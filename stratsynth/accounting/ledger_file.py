@@ -41,10 +41,9 @@ from stratsynth.accounting.paths import (
     RESERVED,
     answer_name,
     check_journal,
-    journal_folder,
     journal_of,
     key_of,
-    locked,
+    locked_journal,
     mark,
     tidy,
 )
@@ -111,8 +110,7 @@ class FileLedger:
                 afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
                 request.before_reserving()
             known = self._registry.names() if self._registry is not None else ()
-            folder = journal_folder(self.path, run)
-            lock = locked(folder, self.path)
+            folder, lock = locked_journal(self.path, run)
             try:
                 if mine is None:
                     mine = reservation(request, run, data)

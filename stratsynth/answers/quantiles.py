@@ -58,13 +58,6 @@ def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) 
     return inside.numbers(column, codes.ravel(), shares.ravel(), law).reshape(codes.shape)
 
 
-def on_scale(column: Numeric, numbers: Floats) -> Floats:
-    """Return an array of `numbers` on the scale on which a column's bins or shape are even, perhaps logarithmic."""
-    if column.shape in LINEAR and column.spacing == EVEN:
-        return numbers
-    return np.asarray(np.copysign(np.log1p(np.abs(numbers) / column.transform_unit), numbers))
-
-
 def drawn(column: Numeric, law: Inside) -> Floats:
     """Return an array (bins, POINTS): numbers at even places of each bin of a column, as they are drawn by `law`."""
     parts = (np.arange(POINTS) + 0.5) / POINTS
@@ -107,9 +100,15 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     value, sd = _crossing(column, law, test), np.sqrt(noise)
     spread = np.maximum(_crossing(column, law, test - sd) - _crossing(column, law, test + sd), 0.0) / 2
     first, last = _possible(test, z * sd)
-    sound &= _says_enough(column, first, last)
     wider = _possible(test, z * np.sqrt(noise + sampling))
-    low, top = ends(column)
+    low, top = scaled = ends(column)
+    # intervals that say enough leave some bin out, and are of few bins or below half of the range, on the scale on
+    # which bins or shape are even, perhaps logarithmic
+    if not (column.shape in LINEAR and column.spacing == EVEN):
+        scaled = np.copysign(np.log1p(np.abs(scaled) / column.transform_unit), scaled)
+    start, end = scaled / 2  # halves, as distances may overflow
+    short = end[last] - start[first] < (end[-1] - start[0]) / 2
+    sound &= (short | (last - first < NARROW)) & (last - first + 1 < bins)
     parts = (value, spread, low[first], top[last], low[wider[0]], top[wider[1]])
     given = dict(zip(FIGURES, (np.where(sound, part, np.nan) for part in parts), strict=True))
     bounded = (low[first] < top[first]) | (low[last] < top[last])
@@ -123,17 +122,6 @@ def _possible(test: Floats, margin: Floats) -> tuple[NDArray[np.intp], NDArray[n
     """
     possible = (test[:, :-1] <= margin[:, :-1]) & (test[:, 1:] >= -margin[:, 1:])
     return possible.argmax(axis=1), possible.shape[1] - 1 - possible[:, ::-1].argmax(axis=1)
-
-
-def _says_enough(column: Numeric, first: NDArray[np.intp], last: NDArray[np.intp]) -> Bools:
-    """Return a mask of the intervals from bin `first` to `last`, arrays, that say enough of the column to be given.
-
-    They leave some bin out, and are of few bins or below half of the range, on the scale on which bins or shape are
-    even.
-    """
-    low, top = (on_scale(column, end) / 2 for end in ends(column))  # halves, as distances may overflow
-    short = top[last] - low[first] < (top[-1] - low[0]) / 2
-    return np.asarray((short | (last - first < NARROW)) & (last - first + 1 < len(low)))
 
 
 def _crossing(column: Numeric, law: Inside, test: Floats) -> Floats:

@@ -95,11 +95,6 @@ class BinSums:
         return {"asked": True, "questions": [one.to_dict() for one in self.questions]}
 
 
-def declares_bin_sums(schema: Schema) -> bool:
-    """True if a numeric column of the schema declares places or heaps, about which sums within bins are asked."""
-    return any(isinstance(c, Numeric) and bool(c.places or c.heaps) for c in schema.columns.values())
-
-
 def bin_sums(
     schema: Schema, size: int | None, allot: Allotment, neighbours: Neighbours, part: float = 1.0
 ) -> tuple[BinSum, ...]:

@@ -96,6 +96,8 @@ def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Strat
 def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return (dict of facts that parts share, list of each part's own); the dict is {} if up to `MANY` all differ.
 
+    Shared are `alike`, structures with numbers for inner lists; `items`, these lists; and `itemised`, the keys of them.
+
     Args:
         parts: The facts of each part.
     """
@@ -108,7 +110,19 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
         {"like": numbers[text], "facts": {key: value for key, value in facts.items() if key not in some}}
         for facts, some, text in zip(parts, lists, texts, strict=True)
     ]
-    return _itemised([json.loads(text) for text in numbers]), own
+    structures: list[dict[str, Any]] = [json.loads(text) for text in numbers]
+    every = dict.fromkeys(key for one in structures for key in one)
+    # a list is replaced where its key holds nothing but lists in all structures; equal lists have one number
+    names = [key for key in every if all(type(item) is list for one in structures for item in one.get(key, ()))]
+    items: dict[str, int] = {}
+    alike = [
+        {
+            key: [items.setdefault(json.dumps(item), len(items)) for item in value] if key in names else value
+            for key, value in one.items()
+        }
+        for one in structures
+    ]
+    return {"alike": alike, "items": list(map(json.loads, items)), "itemised": names}, own
 
 
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -142,24 +156,6 @@ def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return {key: list} of the `facts` that parts may share: all lists but `parts`, which models of their own read."""
     return {key: value for key, value in facts.items() if isinstance(value, list) and key != "parts"}
-
-
-def _itemised(structures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a dict: `alike`, the structures with numbers for inner lists; `items`, these lists; `itemised`, the keys.
-
-    A list is replaced where its key holds nothing but lists in all structures; equal lists have one number.
-    """
-    every = dict.fromkeys(key for one in structures for key in one)
-    names = [key for key in every if all(type(item) is list for one in structures for item in one.get(key, ()))]
-    items: dict[str, int] = {}
-    alike = [
-        {
-            key: [items.setdefault(json.dumps(item), len(items)) for item in value] if key in names else value
-            for key, value in one.items()
-        }
-        for one in structures
-    ]
-    return {"alike": alike, "items": list(map(json.loads, items)), "itemised": names}
 
 
 def _is_number(value: object) -> bool:

@@ -178,12 +178,12 @@ class SchemaDoor:
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
         """Return the schema that a TOML text describes; `name` begins the message of a SchemaError."""
-        from stratsynth.schema.linked_toml import is_linked, parse
+        from stratsynth.schema.linked_toml import OF_FORMAT, parse
         from stratsynth.schema.schema import Schema, Unit
 
         if not isinstance(text, str):
             raise SchemaError(f"the text of a schema must be a text, not {quoted_value(text)}.")
-        if is_linked(text):
+        if OF_FORMAT.search(text):
             return parse(text, str(name)).counted
         with toml.blame(str(name)):
             said = toml.parse(text)
@@ -259,7 +259,10 @@ def check_columns(schema: Schema) -> None:
 
 
 def check_beside(schema: Schema) -> None:
-    """Raise SchemaError for a schema's unknown frame, and for columns of units or weights released or twice."""
+    """Raise SchemaError for a schema's unknown frame, columns of units or weights released or twice, and rules.
+
+    Rules are refused that are none, or of levels or columns that do not exist.
+    """
     unit = None if isinstance(schema.unit, str) else schema.unit.column
     if unit in schema.columns:
         raise SchemaError(f"unit: {unit} tells people apart, so it must not be released: leave it out of the columns")
@@ -272,10 +275,8 @@ def check_beside(schema: Schema) -> None:
         )
     if weight is not None and unit == weight:
         raise SchemaError(f"weight: {weight} tells people apart; no column does both")
-
-
-def check_rules(schema: Schema) -> None:
-    """Raise SchemaError for what is no rule in a schema, and for a rule of levels or columns that do not exist."""
+    if not isinstance(schema.row_weight, RowWeight):
+        raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
     for i, rule in enumerate(schema.rules, start=1):
         if not isinstance(rule, Rule):
             raise SchemaError("rules must be a list of Rule")

@@ -13,7 +13,7 @@ from stratsynth.checks import check_integer
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import checks, toml, typed
 from stratsynth.schema.columns import Column
-from stratsynth.schema.door import SchemaDoor, check_beside, check_columns, check_rules
+from stratsynth.schema.door import SchemaDoor, check_beside, check_columns
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.text import check_text
@@ -80,9 +80,6 @@ class Schema(SchemaDoor):
         if not isinstance(self.unit, Unit) and not (isinstance(self.unit, str) and self.unit == "record"):
             raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
         check_beside(self)
-        if not isinstance(self.row_weight, RowWeight):
-            raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
-        check_rules(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.sha256 == other.sha256

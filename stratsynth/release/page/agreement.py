@@ -73,13 +73,8 @@ def _difference(c: ComparisonStated) -> str:
     """Return text in per cent: relative difference of measured from declared in `c`, and interval; "–" for none."""
     if c.difference is None:
         return "–"
-    interval = "" if c.low is None or c.high is None else f" ({_tenths(c.low)} to {_tenths(c.high)})"
-    return f"{_tenths(c.difference)}{interval}"
-
-
-def _tenths(part: float) -> str:
-    """Return `part`, 1 being all, as text in per cent with + or − and one decimal, without the word: "+12.3"."""
-    return f"{100 * part:+,.1f}".replace("-", "−")
+    interval = "" if c.low is None or c.high is None else f" ({100 * c.low:+,.1f} to {100 * c.high:+,.1f})"
+    return f"{100 * c.difference:+,.1f}{interval}".replace("-", "−")
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:
