@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.charges import per_unit
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.process import ProcessLedger
+from stratsynth.accounting.units import per_unit
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import Measurement, PrivateAnswers
 from stratsynth.errors import Unsupported

@@ -47,9 +47,9 @@ from stratsynth.accounting.paths import (
     mark,
     tidy,
 )
-from stratsynth.accounting.prices import afford, total
 from stratsynth.accounting.registry import Registry
 from stratsynth.accounting.standing import Standing, readable
+from stratsynth.accounting.totals import afford, total
 from stratsynth.errors import LedgerError, UsageError
 
 if TYPE_CHECKING:

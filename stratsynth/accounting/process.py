@@ -21,8 +21,8 @@ from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.ledger import APART, Request, fresh_seed
-from stratsynth.accounting.prices import afford, total
 from stratsynth.accounting.standing import Standing, judged_at, readable
+from stratsynth.accounting.totals import afford, total
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
 from stratsynth.noise import SystemEntropy

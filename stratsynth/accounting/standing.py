@@ -1,6 +1,6 @@
 """The state of an account in words, for certificates, plans and refusals.
 
-The totals and the check against the cap are in `stratsynth.accounting.prices`.
+The totals and the check against the cap are in `stratsynth.accounting.totals`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Budget, Currency
-from stratsynth.accounting.charges import per_unit
-from stratsynth.accounting.prices import total
+from stratsynth.accounting.totals import total
+from stratsynth.accounting.units import per_unit
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.errors import BudgetRefused
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from stratsynth.accounting.charges import for_units
+from stratsynth.accounting.units import for_units
 from stratsynth.digest import Prehashed, digest
 from stratsynth.driver.answering import Answerer
 from stratsynth.driver.lockstep import AnswerSource, Asked

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from stratsynth.accounting.charges import protecting
 from stratsynth.accounting.public_budget import check_private_epsilon
+from stratsynth.accounting.units import protecting
 from stratsynth.checks import check_seed, one_of, quoted_value
 from stratsynth.data.table import PrivateTable
 from stratsynth.errors import Unsupported, UsageError, WeightsError

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.charges import per_unit
 from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.units import per_unit
 from stratsynth.digest import digest
 
 if TYPE_CHECKING:

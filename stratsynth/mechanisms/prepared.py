@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.charges import protecting
 from stratsynth.accounting.prices import DEAREST, Worst
+from stratsynth.accounting.units import protecting
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.banding import CountedBands, banded

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.accounting import units
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
-from stratsynth.accounting.charges import per_unit, protecting
 from stratsynth.accounting.prices import check_allotment
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.questions import PublicRows, Question, Split, Usable
@@ -41,7 +41,7 @@ class Terms:
         check_allotment(self.allot, self.budget)
         if self.declared is not None and not is_counted(self.declared, self.public.schema):
             raise UsageError("this is prepared for rows that are read by another schema than the declared one.")
-        if self.budget != protecting(self.budget, self.public.schema):
+        if self.budget != units.protecting(self.budget, self.public.schema):
             raise UsageError("this is prepared with a budget that does not protect what the schema says is protected.")
         self._check_attribute()
         if Split in self.mechanism.needs and self.strata is None:
@@ -84,7 +84,7 @@ class Terms:
         if currency not in make:
             raise Unsupported(f"{self.mechanism.name}: strata have no budgets of their own in {currency}.")
         own = {s: replace(self.budget.plain, epsilon=e) for s, e in layout.epsilons.items() if e < self.budget.epsilon}
-        return {stratum: per_unit(make[currency](budget)).amount for stratum, budget in own.items()}
+        return {stratum: units.per_unit(make[currency](budget)).amount for stratum, budget in own.items()}
 
     def admit(self, path: StratumPath, kinds: frozenset[type[Question]]) -> None:
         """Raise MechanismError if one of `kinds`, classes of questions, is not declared, or asking strata at `path`.

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.charges import per_unit
 from stratsynth.accounting.joined import entries
 from stratsynth.accounting.standing import Standing
+from stratsynth.accounting.units import per_unit
 from stratsynth.driver.counting import MANY
 from stratsynth.driver.lockstep import AnswerSource, Asked
 from stratsynth.driver.private import Admits, bill

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import Budget, Neighbours
-from stratsynth.accounting.history import refuse_repeat
 from stratsynth.accounting.public_budget import budget_of
 from stratsynth.checks import path as given_path
 from stratsynth.data.overlap import check_public_inputs
@@ -24,6 +23,7 @@ from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.files.reading import read_bytes
 from stratsynth.fitting import SILENT, FitOptions, Observer, fitted, request_of
+from stratsynth.fitting.repeats import refuse_repeat
 from stratsynth.fitting.stages import warn_of_notices
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import Mechanism, Prepared, make, prepare

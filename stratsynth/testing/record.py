@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.charges import per_unit
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.process import ProcessLedger
+from stratsynth.accounting.units import per_unit
 from stratsynth.data.table import open_table
 from stratsynth.digest import digest
 from stratsynth.driver.lockstep import AnswerSource, Asked, run

@@ -13,8 +13,8 @@ from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import joined
 from stratsynth.accounting.lines import allotment_of, head_of, reservations, shared_by
-from stratsynth.accounting.prices import total
 from stratsynth.accounting.standing import readable
+from stratsynth.accounting.totals import total
 from stratsynth.errors import LedgerError
 from stratsynth.release.certificate import sections_digest
 from stratsynth.release.consistency import TOLERANCE, Stated

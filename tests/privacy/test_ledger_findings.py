@@ -11,8 +11,8 @@ from helpers import small
 from helpers.command import complaint, stratsynth
 from stratsynth import Budget, fit, open_table
 from stratsynth.accounting.budget import Allotment, Currency
-from stratsynth.accounting.prices import total
 from stratsynth.accounting.standing import readable
+from stratsynth.accounting.totals import total
 from stratsynth.adapters import Independent
 from stratsynth.cli.work import plan_recipe
 from stratsynth.digest import digest

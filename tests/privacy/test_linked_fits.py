@@ -7,9 +7,9 @@ import pytest
 import stratsynth as ss
 from helpers import homes, recompute
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.accounting.charges import per_unit
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.process import ProcessLedger
+from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import Linked
 from stratsynth.adapters.linked import mechanism
 from stratsynth.data.open_linked import open_tables

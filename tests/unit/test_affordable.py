@@ -10,10 +10,10 @@ import stratsynth as ss
 from helpers import small
 from helpers.ledgers import kinds, lines_of, recipe_on_a_ledger, table
 from stratsynth import Budget, cli
-from stratsynth.accounting.charges import per_unit
 from stratsynth.accounting.history import read_ledger
-from stratsynth.accounting.prices import total
 from stratsynth.accounting.standing import largest, rule
+from stratsynth.accounting.totals import total
+from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import ClippedMean, Independent
 from stratsynth.errors import BudgetRefused
 

@@ -9,9 +9,9 @@ import pytest
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import prices
-from stratsynth.accounting.prices import total as all_fits
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.sampled import epsilon_sampled, least_noise
+from stratsynth.accounting.totals import total as all_fits
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.private import PrivateAnswers

@@ -297,8 +297,9 @@ HELD = {"charge", "recall", "store"}
 OUTSIDE = {
     "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
     "stratsynth.data.linked_check": "INTERNAL: checks of linked files, which nothing is released of",
-    "stratsynth.accounting.history": "tells of past and coming fits, refuses one that is done, and spends nothing",
+    "stratsynth.accounting.history": "tells of a ledger's past and coming fits, and spends nothing",
     "stratsynth.recipes.outlook": "foresees what fits will cost",
+    "stratsynth.fitting.repeats": "refuses a fit that its ledger has done, before anything is reserved",
     "stratsynth.adapters.sklearn.searches": "foresees what fits will cost",
     "stratsynth.planning.rehearsal": "charges an account of its own, for made-up answers",
     "stratsynth.testing.*": "runs mechanisms on made-up rows",

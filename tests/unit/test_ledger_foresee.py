@@ -8,8 +8,8 @@ import stratsynth as ss
 from helpers.fits import requested
 from helpers.ledgers import BUDGET, interrupted, ladder, table
 from stratsynth.accounting.history import coming, read_ledger
-from stratsynth.accounting.prices import afford
 from stratsynth.accounting.standing import afford_all
+from stratsynth.accounting.totals import afford
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, StratsynthError, UsageError

@@ -14,8 +14,9 @@ from helpers.regressing import SCHEMA as PROTECTED
 from helpers.regressing import people
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table, plan
+from stratsynth.accounting import units
 from stratsynth.accounting.budget import PRICED, Neighbours
-from stratsynth.accounting.charges import Spending, protecting
+from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import prices
 from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.adapters import MST, DPFermi, Independent
@@ -170,7 +171,7 @@ def test_the_driver_refuses_it_under_any_other_neighbours(neighbours):
         bill(asked, Budget(1, 1e-6, neighbours))
     with pytest.raises(Unsupported, match="this budget protects them"):  # of another schema's columns
         bill(asked, replace(BUDGET, public=("Y",)))
-    assert bill(asked, protecting(BUDGET, SCHEMA)) == []
+    assert bill(asked, units.protecting(BUDGET, SCHEMA)) == []
 
 
 # what mechanisms may do with it
@@ -253,7 +254,7 @@ def test_budgets_that_make_no_sense(wrong):
 
 def test_every_step_but_the_declared_one_has_no_price():
     question = Counts((("G",),), 0.01)
-    budget = protecting(BUDGET, SCHEMA)
+    budget = units.protecting(BUDGET, SCHEMA)
     allot = budget.zcdp()
     found = prices(Spending(budget.neighbours, question.charges(SCHEMA, (), budget.neighbours.priced)), budget, allot)
     assert found["attribute"] == pytest.approx(3, rel=1e-9)

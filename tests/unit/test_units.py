@@ -19,10 +19,10 @@ from helpers import recompute, small
 from helpers.replies import Replies
 from stratsynth import cli
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
-from stratsynth.accounting.charges import per_unit, protecting
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import check_allotment, prices
 from stratsynth.accounting.process import ProcessLedger
+from stratsynth.accounting.units import per_unit, protecting
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source

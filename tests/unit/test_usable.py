@@ -12,8 +12,8 @@ from scipy import stats
 
 from stratsynth import Budget, Categorical, Numeric, Schema
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.accounting.charges import for_units
 from stratsynth.accounting.sampled import epsilon_sampled
+from stratsynth.accounting.units import for_units
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.answering import Reader
