@@ -196,14 +196,11 @@ def by_tables(public: Public, allot: Allotment, layout: Layout, least: float) ->
     return ByTables(layout.by, cliques, share, rho, noise)
 
 
-def check_by_tables(mechanism: Mechanism[Any], layout: Layout | None, currency: Currency) -> bool:
-    """Return True if a fit asks tables by its strata's columns; False without a layout, or if it does not declare them.
+def check_by_tables(mechanism: Mechanism[Any], layout: Layout, currency: Currency) -> None:
+    """Raise Unsupported, with the remedy, for a fit that cannot ask the tables by strata's columns that it declares.
 
-    Raises:
-        Unsupported: A mechanism that draws no rows, a currency other than zCDP, or too many strata; with the remedy.
+    It draws no rows, spends in a `currency` other than zCDP, or has too many strata.
     """
-    if layout is None or not layout.declared.by_tables:
-        return False
     if mechanism.returns != Returns.ROWS:
         raise Unsupported(
             f"strata: by_tables are asked beside rows, and {mechanism.fitted.name} releases {mechanism.returns}; leave "
@@ -218,4 +215,3 @@ def check_by_tables(mechanism: Mechanism[Any], layout: Layout | None, currency: 
             f"strata: by_tables are combined with at most {MOST_STRATA:,} strata, and there are "
             f"{len(layout.strata):,}; merge groups, or leave by_tables out."
         )
-    return True

@@ -223,15 +223,17 @@ def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Me
         Unsupported: Tables by the strata's columns that have no price.
     """
     layout = mechanism.strata(public, allot.promise)
-    tables = check_by_tables(mechanism, layout, allot.currency)
+    share = 0.0 if layout is None else layout.declared.by_tables
+    if layout is not None and share:
+        check_by_tables(mechanism, layout, allot.currency)
     if mechanism.returns != Returns.ROWS or allot.currency not in PAID:
         return mechanism
     numeric = [column for column in public.schema.columns.values() if isinstance(column, Numeric)]
     inside = any(column.places or column.heaps for column in numeric)
     sums = inside and not why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
     sums |= any(column.clip is not None and column.sums != 0 for column in numeric)
-    if tables and layout is not None:
-        return WithTables(mechanism, layout.declared.by_tables, sums)
+    if share:
+        return WithTables(mechanism, share, sums)
     return WithSums(mechanism) if sums else mechanism
 
 
