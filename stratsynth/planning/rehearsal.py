@@ -25,7 +25,7 @@ from stratsynth.accounting.joined import entries
 from stratsynth.accounting.standing import Standing
 from stratsynth.accounting.units import per_unit
 from stratsynth.driver.counting import MANY
-from stratsynth.driver.lockstep import AnswerSource, Asked
+from stratsynth.driver.lockstep import AnswerSource, Asked, run
 from stratsynth.driver.private import Admits, bill
 from stratsynth.errors import Unsupported
 from stratsynth.files.outside import MAX_VALUES
@@ -209,9 +209,6 @@ def rehearse(prepared: Prepared) -> Rehearsal:
     Raises:
         StratsynthError: Whatever the fit would be refused for after its reservation.
     """
-    import numpy as np
-
-    from stratsynth.driver.lockstep import run
     from stratsynth.driver.solving import together
     from stratsynth.questions import usable
 

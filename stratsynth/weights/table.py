@@ -47,6 +47,7 @@ RENAME = (
 )
 REPLICATE = {name: tuple(f"{name}_{i}" for i in range(1, REPLICATES + 1)) for name in ("share", "count")}
 """Columns of the figures by each replicate weight, as `census shares` and `weights shares` write them."""
+REPLICATED = frozenset(itertools.chain(*REPLICATE.values()))
 LARGEST = 1e15
 """Largest count of a table: sums of larger figures would not be exact."""
 
@@ -198,12 +199,12 @@ def called(items: Sequence[tuple[str, str]]) -> str:
 
 def is_figure(column: str) -> bool:
     """True if `column`, the name of a table's column, is one of figures, and not of levels of groups."""
-    return column in FIGURES or is_replicate(column)
+    return column in FIGURES or column in REPLICATED
 
 
 def is_replicate(column: str) -> bool:
     """True if `column`, the name of a table's column, is one of figures by one replicate weight."""
-    return any(column in names for names in REPLICATE.values())
+    return column in REPLICATED
 
 
 def figure_of(value: Any, line: int, what: str) -> float:
