@@ -106,7 +106,8 @@ class FileLedger:
             mine = next((r for r in same if not over[r["run"]] and r.get("data", head["data"]) == data), None)
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
-                refuse_half_done(self.path, lines, request)
+                if not all(over.values()):
+                    refuse_half_done(self.path, lines, request)
                 afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
                 request.before_reserving()
             known = self._registry.names() if self._registry is not None else ()

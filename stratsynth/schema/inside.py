@@ -155,7 +155,8 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
         drawn[there] = pareto(low[there], end[there], share[there], inside.tail.slope)
     if column.integer:
         drawn = np.floor(drawn)
-    return multiples(column, np.clip(drawn, low, top) + 0.0, low, top)
+    drawn = np.clip(drawn, low, top) + 0.0
+    return multiples(column, drawn, low, top) if column.round else drawn
 
 
 def middles(column: Numeric, inside: Inside | None = None) -> tuple[float, ...]:
