@@ -231,8 +231,10 @@ class Stratified(Groupwise[Any]):
 
         Small strata have one-way counts, if that was declared for them.
         """
+        if layout.declared.small != "one-way":
+            return lambda _: self.inner
         plain = make(ONE_WAY, {})
-        return lambda stratum: plain if layout.plainly(stratum) else self.inner
+        return lambda stratum: plain if stratum in layout.small else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
