@@ -16,12 +16,13 @@ import networkx as nx
 import numpy as np
 
 from stratsynth.errors import Unsupported
-from stratsynth.questions import Clique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.schema import Schema
+
+Clique = tuple[str, ...]
 
 
 @dataclass(frozen=True)
