@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.shared.denoised import denoised, projected
-from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.tilted import tilted_to

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.engine.forest import NEVER, Floats
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, junction_tree
-from stratsynth.adapters.shared.drawing import Draws
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.gem.layout import LogitBlocks, Reals, marginals
-from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 from stratsynth.models.mixture import allot
