@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def sample(
     tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
 ) -> dict[str, NDArray[np.integer[Any]]]:
-    """Return a dict of level numbers by column, arrays of small types: `n` rows drawn by `rng` from a tree's tables.
+    """Return a dict of level numbers by column: `n` rows drawn by `rng` from the tables of a junction tree's cliques.
 
-    `calibrated` are the tables of probabilities of the tree's cliques.
+    The arrays are of small types; `calibrated` are the tables, of probabilities, in the cliques' order.
     """
     rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
