@@ -117,7 +117,7 @@ def read_tables(
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer, an Arrow table.
         model: Function that loads the model; called only if strata are split again, which the model alone records.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Raises:
         ReleaseError: Measurements that do not fit the schema.
@@ -263,7 +263,7 @@ def _public(certificate: Certificate) -> Mapping[str, float]:
 
 
 def _larger(each: ComparisonStated) -> bool:
-    """True if a group's comparison, `each`, says that it was measured larger than declared; older words count."""
+    """True if a `ComparisonStated` says that a group was measured larger than declared; older words count."""
     beyond = each.verdict == "differs" and each.measured > (each.declared or 0.0)
     return beyond or each.verdict in {"more", "far more"}
 

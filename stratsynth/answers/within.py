@@ -35,22 +35,22 @@ def ends(column: Numeric) -> Floats:
 
 
 def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) -> Floats:
-    """Return an array: the number below which the part `parts`, 0 to 1, of each of a column's `bins` (codes) lies.
+    """Return an array: the number below which the part `parts`, 0 to 1, of each of a numeric column's `bins` lies.
 
-    The law within bins is `law`; both arrays are broadcast.
+    `bins` are codes; the law within them is an `Inside`, `law`; both arrays are broadcast.
     """
     codes, shares = np.broadcast_arrays(np.asarray(bins, dtype=np.int64), np.asarray(parts, dtype=np.float64))
     return inside.numbers(column, codes.ravel(), shares.ravel(), law).reshape(codes.shape)
 
 
 def on_scale(column: Numeric, numbers: Floats) -> Floats:
-    """Return an array of `numbers` on the scale on which a column's bins or shape are even, perhaps logarithmic."""
+    """Return an array of `numbers` on the scale, perhaps logarithmic, on which a numeric column's bins are even."""
     if column.shape in LINEAR and column.spacing == EVEN:
         return numbers
     return np.asarray(np.copysign(np.log1p(np.abs(numbers) / column.transform_unit), numbers))
 
 
 def drawn(column: Numeric, law: Inside) -> Floats:
-    """Return an array (bins, POINTS): numbers at even places of each bin of a column, as they are drawn by `law`."""
+    """Return an array (bins, POINTS): numbers at even places of each bin of a numeric column, as its `Inside` draws."""
     parts = (np.arange(POINTS) + 0.5) / POINTS
     return numbers_at(column, law, np.arange(len(column.extents))[:, None], parts[None, :])
