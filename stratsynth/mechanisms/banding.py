@@ -112,7 +112,7 @@ def _is_ordered(column: object) -> bool:
 
 
 def _declared(name: str, column: Numeric, public: Public, layout: Layout | None) -> str:
-    """Return why single values of column `name` must stay, by layout, public tables or rules; "" if none."""
+    """Return the reason to keep single values of numeric column `name`: layout, public tables or rules; "" for none."""
     if layout is not None and name in {*layout.by, *(name for family in layout.families for name in family)}:
         return "strata or shares are defined by it"
     if any(name in known.clique for known in public.known):
@@ -129,7 +129,7 @@ def _of(rule: Rule) -> tuple[Mapping[str, Any], ...]:
 
 
 def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
-    """Return the width of a column's bands by `size` and `noise`, and why."""
+    """Return the width of a numeric column's bands by `size` and `noise`, and why."""
     width = next(width for width, least in LEAST.items() if size * width / len(column.extents) >= least * noise)
     if not LEAST[width]:
         return width, "the widest; narrower ones have too few records on average for the noise"
@@ -137,7 +137,7 @@ def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
 
 
 def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[float, ...]:
-    """Return a tuple, ends of bands of `column`, called `name`: multiples of `width`, and where rules begin or end."""
+    """Return a tuple, ends of bands of numeric column `name`: multiples of `width`, and ends of the schema's rules."""
     numbers = len(column.extents)
     starts = {0, *(code for code in range(numbers) if column.breaks[code] % width == 0)}
     for box in (box for rule in schema.rules if name in rule.names for box in rule.cells(schema) if name in box):

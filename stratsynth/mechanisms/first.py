@@ -111,7 +111,7 @@ def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[
 
 
 def first_question(public: Public, allot: Allotment) -> FirstQuestion:
-    """Return the first question of a fit with `allot`, on public facts; with a reason not to ask it, if any.
+    """Return the first question of a fit with the allotment, on public facts; with a reason not to ask it, if any.
 
     The reason is that noise would hide all: it could not tell half of the declared records from none where the upper
     bound of an empty table would pass that half with a probability above CHANCE; where no size is declared, half of

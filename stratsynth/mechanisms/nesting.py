@@ -102,7 +102,7 @@ def records_of(public: Public, layout: Layout | None) -> float | None:
 
 
 def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
+    """Return a one-way table's sigma if half of the allotment is split evenly over `columns` columns; None if unknown.
 
     With the schema's weights of rows, sizes are of their total, and noise covers the largest weight.
     """
@@ -119,8 +119,8 @@ def _which(
 ) -> tuple[int, str]:
     """Return (number of the grouping of code list `name` by `size` and `noise`, 0 for single codes; reason).
 
-    `defining` is the reason why single codes must stay; empty if there is none. SchemaError if a grouping that `column`
-    sets splits codes of a rule in the schema.
+    `defining` is the reason why single codes must stay; empty if there is none. SchemaError if a grouping that nested
+    `column` sets splits codes of a rule in the schema.
     """
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):
@@ -147,7 +147,7 @@ def _which(
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
     """True if no rule of `schema` names a part of a group of `column`, called `name`, without the rest of the group.
 
-    Groups are those of the column's grouping number `which`.
+    Groups are those of the nested column's grouping number `which`.
     """
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]

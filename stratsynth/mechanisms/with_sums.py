@@ -120,20 +120,20 @@ class WithSums(Mechanism[Any]):
         return self.mechanism.price(public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that asks the sums of `allot`, then runs the inner mechanism by `rng`."""
+        """Return a program on public facts: asks the allotment's sums, then runs the inner mechanism by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.steps(public, rest, rng))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that asks the sums of `allot`, then rehearses what is inside by `rng`."""
+        """Return a program on public facts: asks the allotment's sums, then rehearses the inner mechanism by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.rehearsal(public, rest, rng))
 
     @once
     def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
-        """Return the `ClippedSums` that `allot` pays by the facts `public`; None if no column asks for sums."""
+        """Return the `ClippedSums` that the allotment pays by the facts `public`; None if no column asks for sums."""
         if not asks_clipped(public):
             return None
         counted = COUNTED if self.mechanism.borrows else 0.0
@@ -141,17 +141,17 @@ class WithSums(Mechanism[Any]):
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
-        """Return a tuple of `BinSum`, questions within bins that `allot` pays by the facts `public`; () for none."""
+        """Return a tuple of `BinSum`, questions within bins that the allotment pays by public facts; () for none."""
         least = min(self._parts(public, allot).values(), default=1.0)
         return bin_sums(public.schema, public.size, allot, public.neighbours, least)
 
     def _parts(self, public: Public, allot: Allotment) -> dict[Stratum, float]:
-        """Return each stratum's part, up to 1, of the amount of `allot`, by public facts; {} if no strata are asked."""
+        """Return each stratum's part, up to 1, of the allotment's amount, by public facts; {} if none is asked."""
         layout = self.strata(public, allot.promise)
         return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
 
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return the tables of everybody by strata's columns for public facts and `allot`; here always None."""
+        """Return the `ByTables` of everybody by strata's columns, by public facts and the allotment; here None."""
         return None
 
     def _rest(self, public: Public, allot: Allotment) -> tuple[Mechanism[Any], Allotment]:
@@ -169,7 +169,7 @@ class WithSums(Mechanism[Any]):
         return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Program that asks, on public facts, all that `allot` pays: everybody's sums, bins, tables, sums of strata.
+        """Program that asks, on public facts, all that the allotment pays: sums, bins, tables, sums of strata.
 
         It returns None.
         """
@@ -202,7 +202,7 @@ class WithTables(WithSums):
 
     @once
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return `ByTables`, those by strata's columns that `allot` pays by the facts `public`; None: no strata."""
+        """Return `ByTables` by strata's columns that the allotment pays by public facts; None without strata."""
         layout, least = self.strata(public, allot.promise), min(self._parts(public, allot).values(), default=1.0)
         return None if layout is None else by_tables(public, allot, layout, least)
 
@@ -213,7 +213,7 @@ def asks_clipped(public: Public) -> bool:
 
 
 def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Mechanism[Any]:
-    """Return the mechanism, for `public` and `allot`, wrapped to ask the sums and tables that are declared, too.
+    """Return the mechanism, for `public` and the allotment, wrapped to ask the sums and tables that are declared, too.
 
     Itself where none are asked, it draws no rows, or they have no price in its currency.
 
@@ -237,7 +237,7 @@ def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
 
 
 def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ClippedSums | None:
-    """Return the `ClippedSums` of `mechanism` for `allot` on the facts `public`; None if no rows or no clip.
+    """Return the `ClippedSums` of `mechanism` for the allotment on the facts `public`; None if no rows or no clip.
 
     Where sums are declared and not asked, its `why_not` says why.
     """
@@ -249,7 +249,7 @@ def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> 
 
 
 def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
-    """Return `BinSums` of `mechanism` for `allot` on the facts `public`; None if no rows or none is declared.
+    """Return `BinSums` of `mechanism` for the allotment on the facts `public`; None if no rows or none is declared.
 
     Where some are declared and not asked, its `why_not` says why.
     """
@@ -262,12 +262,12 @@ def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment)
 
 
 def stated_tables(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ByTables | None:
-    """Return `ByTables` of a fit on the facts `public` for `allot`; None if the mechanism asks none."""
+    """Return `ByTables` of a fit on the facts `public` for the allotment; None if the mechanism asks none."""
     return mechanism.tables(public, allot) if isinstance(mechanism, WithSums) else None
 
 
 def _unpaid(mechanism: Mechanism[Any], allot: Allotment) -> str:
-    """Return why sums beside a mechanism's questions have no price in the currency of `allot`; empty if they have."""
+    """Return why sums beside a mechanism's questions have no price in the allotment's currency; empty if they have."""
     paid = allot.currency in PAID
     return "" if paid else f"{mechanism.name} spends in {allot.currency}, in which no sum beside its own has a price"
 
