@@ -74,7 +74,7 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside` of a prepared fit's columns, by name; tuple of the certificate's entries); empty if no rows.
+    """Return (`Inside` of a prepared fit's columns, by name; tuple of `InsideStated`); empty if it draws no rows.
 
     By the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy answers.
     """
@@ -92,7 +92,7 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of the certificate's entries on them).
+    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of `InsideStated` on them).
 
     Args:
         schema: All columns of the release.
@@ -176,7 +176,7 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
     """Return (Pareto tail that noisy counts of a column give, ""), or (None, sentence with the reason).
 
     Args:
-        column: The column.
+        column: The numeric column.
         counts: A `TailCounts`: noisy numbers of records from each bin on, with their noise.
         starts: Indices of bins at which a tail may start, ascending.
     """
@@ -198,7 +198,10 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
 
 
 def starts_of(schema: Schema, name: str) -> list[int]:
-    """Return a list of numbers of bins of column `name` where a tail may start: above 0, no spike, uncut by rules."""
+    """Return a list of numbers of bins of a schema's column `name` where a tail may start: above 0, uncut by rules.
+
+    Spikes are none of them.
+    """
     column = _numeric(schema, name)
     wide = [i for i, (low, _) in enumerate(column.extents) if low > 0 and low not in column.spikes]
     named = [box[name] for rule in schema.rules for box in rule.cells(schema) if name in box]
@@ -210,9 +213,9 @@ def starts_of(schema: Schema, name: str) -> list[int]:
 
 
 def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None) -> tuple[Tail | None, str]:
-    """Return (tail of the schema's Pareto `column` called `name`, by `counts`, else declared; reason if not fitted).
+    """Return (tail of the schema's numeric column `name` by `TailCounts`, else declared; reason if it is not fitted).
 
-    (None, "") for columns of other shapes.
+    (None, "") for columns of other shapes than Pareto.
     """
     if column.shape != PARETO:
         return None, ""
@@ -221,10 +224,10 @@ def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None)
 
 
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
-    """Return `InsideStated`, the certificate's entry on the `law` of the `column` called `name`.
+    """Return `InsideStated`, the certificate's entry on the `Inside` `law` of the `column` called `name`.
 
     `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
-    without. `summed` is True if the slope follows the column's clipped sum too.
+    without. `summed` is True if the slope follows the numeric column's clipped sum too.
     """
     tail = law.tail
     before = np.zeros((len(column.extents), 1)) if prior is None else prior

@@ -119,7 +119,7 @@ def limits(certificate: Certificate) -> dict[str, str]:
 
 
 def _of_linked(certificate: Certificate) -> dict[str, str]:
-    """Return a dict from subject to sentence, `LINKED` with the names of the tables; {} for a release of one table."""
+    """Return a certificate's dict, subject -> sentence: `LINKED` with the names of the tables; {} for one table."""
     unit = certificate.unit
     if isinstance(unit, str) or unit.tables is None:
         return {}

@@ -74,7 +74,7 @@ def page_squares(
         certificate: The certificate of the release.
         measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     if not of_tables(measurements).num_rows:
         return None
@@ -113,7 +113,7 @@ def _no_model() -> Model:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a list of dicts (`columns`, a text; `levels`; `answers`), one for each column or measured pair.
+    """List of dicts (`columns`, a text; `levels`; `answers`), one for each of the schema's columns and measured pairs.
 
     Numeric columns have one more, whose levels are mean and quantiles. Answers are a list of `Asked`, by `squares`, for
     groups of the columns `by`; a dict without any, or too large for the page, is left out.

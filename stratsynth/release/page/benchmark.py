@@ -25,7 +25,7 @@ def benchmark_figures(certificate: Certificate) -> list[Figure]:
 
 
 def _figure(stated: BenchmarkStated, table: ControlTableStated) -> Figure:
-    """Return a Figure for one control `table` of the benchmark `stated`: a row for each cell, at most MOST."""
+    """Return a Figure for a `ControlTableStated` of the benchmark `stated`: a row for each cell, at most MOST."""
     total = math.fsum(cell.published for cell in table.cells)
     factor = None if stated.people is None else max(stated.people, 0.0) / total
     drawn = stated.rows is not None

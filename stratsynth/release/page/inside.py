@@ -16,12 +16,12 @@ SUMMED = "how many there are and of what everybody's numbers add up to, each cut
 
 
 def inside_line(each: InsideStated) -> str:
-    """Return one text, sentences on `each`, a certificate's entry on the law of a column's numbers within bins."""
+    """Return one text, sentences on an `InsideStated`, the certificate's entry on the law of a column's numbers."""
     return " ".join(_sentences(each))
 
 
 def _sentences(each: InsideStated) -> list[str]:
-    """Return a list of sentences on `each`, a certificate's entry on a law: tail, prior, places, rounding."""
+    """Return a list of sentences on an `InsideStated`, a certificate's entry: tail, prior, places, rounding."""
     said = []
     if each.slope is not None and each.slopes is not None and each.start is not None:
         low, high = each.slopes

@@ -171,7 +171,7 @@ def promise(certificate: Certificate) -> list[str]:
 
 
 def _for_one_row(certificate: Certificate) -> list[str]:
-    """Return a list of one sentence, on the worth of a promise for two linked tables for one child row; [] for others.
+    """Return a list of one sentence, on a certificate of two linked tables: its worth for one child row; [] for others.
 
     A child row more, fewer or other changes all that is counted of its parent, which is an exchange of that parent.
     """
@@ -349,7 +349,7 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
-    """Return a sentence on the first question of a certificate: its share of the budget and its answer.
+    """Return a sentence on a certificate's `FirstQuestionStated`: the question's share of the budget and its answer.
 
     Or why it was not asked. `counted` is the noun of its numbers.
     """
@@ -363,7 +363,7 @@ def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
 
 
 def benchmark_words(stated: BenchmarkStated) -> str:
-    """Return sentences, one text, on `stated`, a certificate's benchmark: totals rows were raked to, largest ratio."""
+    """Return sentences, one text, on a `BenchmarkStated`: the totals that rows were raked to, the largest ratio."""
     tables = "; ".join(
         f"{' x '.join(t.columns)} ({t.citation}{'' if t.year is None else f', {t.year}'}"
         f"{'; EXACT totals of the private rows, not protected' if t.exact else ''})"
