@@ -84,7 +84,7 @@ def clipped_mean(column: Numeric, tail: Tail, slope: float) -> float:
 
 
 def _slope(column: Numeric, tail: Tail, mean: float) -> float:
-    """Return the slope within a numeric column's declared ones for which its `tail`'s clipped mean is near `mean`."""
+    """Return the declared slope of a numeric column at which its `tail`'s clipped mean is nearest to `mean`."""
     low, high = column.slopes
     for _ in range(60):
         slope = (low + high) / 2

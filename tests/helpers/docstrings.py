@@ -147,12 +147,13 @@ class Classes:
         A parameter that may be of several classes may be named in place of them.
         """
         typed = [(each.annotation, plain(each.arg)) for each in function.parameters]
-        return [
+        left = [
             "|".join(sorted(union))
             for annotation, noun in [*typed, (function.node.returns, [])]
             for union in self.annotated(annotation)
             if not self.named(union, function) and not (len(union) > 1 and noun and says(function.text, noun))
         ]
+        return list(dict.fromkeys(left))
 
     def unspoken(self, function: Documented) -> list[str]:
         """Return the parameters that a docstring names neither by name, nor by a noun for it, nor by a class.
