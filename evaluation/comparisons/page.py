@@ -106,8 +106,9 @@ def grid_page(
     """Return the Page of a grid's results, from the tidy `frame` of its scores and the frame `tests` of paired tests.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
-    releases of its base, if these were compared too; `bases` maps its label to the base's. `schema` has the names of groups. `stamp` is the text of the notice on it; `chapters`, Sections, come before
-    all other findings. `groups`, a key of `WORDS`, says what the rows of groups follow, in releases with strata.
+    releases of its base, if these were compared too; `bases` maps its label to the base's. `schema` has the names of
+    groups. `stamp` is the text of the notice on it; `chapters`, Sections, come before all other findings. `groups`, a
+    key of `WORDS`, says what the rows of groups follow, in releases with strata.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
     drawn = frame[base | ~frame["mechanism"].str.startswith("(") & frame["stratification"].ne(DIRECT)].drop(

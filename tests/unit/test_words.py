@@ -40,7 +40,7 @@ OPENINGS = re.compile(
 """Beginnings of a docstring that leave its noun to be guessed."""
 SKIPPED = 40
 """The most `fmt: skip` in product, laboratory and tests together."""
-UNNAMED, UNSPOKEN = 62, 32
+UNNAMED, UNSPOKEN = 30, 30
 """The most functions whose docstrings leave out a class of what goes in or comes out, and a parameter."""
 EXAMPLE = '''
 class Answer: ...
