@@ -3,8 +3,9 @@
 A part of the budget fits the base mechanism on everybody, without the columns that define the strata. Then, under
 parallel composition, every stratum starts from that model and spends the rest on a few marginals of its own, chosen as
 in AIM: by the model's error there, less the noise that measuring would bring. Its model is the pooled one, moved no
-farther than its own tables require, so a stratum too small to measure anything keeps the pooled distribution. Rows are
-drawn by the strata's public weights.
+farther than its own tables require, so a stratum too small to measure anything keeps the pooled distribution. At last
+all that measured something are raked together, so that their mixture has everybody's tables, which are the less noisy
+ones. Rows are drawn by the strata's public weights.
 
 A graphical model (AIM, MST) is moved by new terms, GEM's network by training it on from its own parameters. Levels
 merged in a stratum vary there and are missing from the pooled model: a graphical model takes them in, a network cannot,
@@ -23,14 +24,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import Currency
+from stratsynth.adapters.pooled.raked import raked
 from stratsynth.adapters.pooled.specialised import Specialised
 from stratsynth.adapters.shared.learner import Learner, Poolable
-from stratsynth.adapters.shared.rounds import down, usual_rounds
+from stratsynth.adapters.shared.rounds import MEASURE, down, usual_rounds
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.layout.layout import lay_out
 from stratsynth.mechanisms import Mechanism, Public, make, once
 from stratsynth.questions import Choose, Counts, Program, Question, Split, Work
+from stratsynth.questions.counts import table_sigma
 from stratsynth.settings import at
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified, drawn_by, known_shares
@@ -153,7 +156,9 @@ class Pooled(Groupwise[Any]):
         pooled, rest = self._divide(public, allot)
         everybody = yield from self.inner.learned(self._everybody(public), pooled, first)
         public = self.sized(public, everybody.total, allot.promise)
-        return (yield from self._specialised(everybody).steps(public, rest, second))
+        model = yield from self._specialised(everybody).steps(public, rest, second)
+        # strata keep to public tables, which know nothing of each other
+        return model if public.known else raked(model, everybody, self._noise(public, rest))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
         """Program that asks a fit's questions on public facts, for the allotment, by `rng`; returns a model or None."""
@@ -177,6 +182,14 @@ class Pooled(Groupwise[Any]):
         """Return two Allotments by public facts, parts of `allot`: for everybody's model, and for the strata."""
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
+
+    def _noise(self, public: Public, rest: Allotment) -> float:
+        """Return the usual sigma of a stratum's table, for the strata's allotment, by public facts."""
+        shares = self.strata(public, rest.promise).shares.values()
+        # size of the stratum that a person is in, on average
+        people = (public.size or 0) * sum(share**2 for share in shares)
+        rounds = usual_rounds(len(public.schema.names) - len(self.by), people, rest.rho)
+        return table_sigma(MEASURE * rest.rho / rounds, public.schema, public.neighbours)
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
         """Return the `Stratified` of all strata, each going on from everybody's `Learner`, which is None in a plan."""
