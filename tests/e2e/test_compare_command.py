@@ -394,6 +394,8 @@ def test_nothing_is_written_into_a_release_or_over_something_else(recipe, capsys
     ],
 )
 def test_wrong_requests_are_refused_in_a_line_and_can_be_mended(recipe, capsys, old, new, says):
+    if "holdout" in new:
+        of_every_metric(recipe)
     small.edit(recipe, "seeds = 2", "seeds = 1")
     small.edit(recipe, old, new)
     assert compare() == 2
@@ -406,6 +408,7 @@ def test_wrong_requests_are_refused_in_a_line_and_can_be_mended(recipe, capsys, 
 
 def test_a_hold_out_that_is_the_fitted_table_is_refused_before_any_fit(recipe, capsys):
     charged(recipe)
+    of_every_metric(recipe)
     small.edit(recipe, "k = 2", 'k = 2\nholdout = "people.csv"\ntarget = "WORK"\npositive = ["yes"]')
     assert compare() == 2
     assert "hold-out" in capsys.readouterr().err
