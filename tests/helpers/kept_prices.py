@@ -8,6 +8,7 @@ that is not what is computed is an error. After a change, `python -m helpers.kep
 are in all of these folders of prices, each of another run (`.venv/cache/pytest/d/prices`).
 """
 
+import ast
 import hashlib
 import importlib.metadata
 import math
@@ -43,10 +44,18 @@ def shipped(file: Path = SHIPPED) -> dict[str, float]:
     return {digest: float.fromhex(price) for digest, price in pairs}
 
 
-def made_by() -> str:
-    """Text of the code and versions that compute prices."""
-    code = Path(sampled.__file__).read_text(encoding="utf-8")
+def made_by(file: str = sampled.__file__) -> str:
+    """Text of the code, without docstrings and comments, and of the versions that compute prices."""
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [item for item in node.body if not _is_text(item)] or [ast.Pass()]
+    code = ast.unparse(tree)
     return "\n".join([code, *(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)])
+
+
+def _is_text(item: ast.stmt) -> bool:
+    return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)
 
 
 def kept(

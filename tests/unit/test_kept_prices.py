@@ -1,6 +1,7 @@
 """Prices that the suite keeps are those that dp-accounting computes."""
 
 import platform
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,13 @@ def test_what_the_suite_keeps_is_what_would_be_computed(tmp_path):
     assert sampled._epsilon(*STEPS, 0.0) == pytest.approx(accountant.get_epsilon(delta), rel=1e-9)
     assert "accountant.compose" in made_by()
     assert "dp-accounting 0" in made_by()
+    code = Path(sampled.__file__).read_text(encoding="utf-8")
+    for other, same in (
+        (f'"""Otherwise."""\n# A comment.\n{code}', True),
+        (code.replace("1 - 1e-9", "1 - 1e-8"), False),
+    ):
+        (tmp_path / "sampled.py").write_text(other, encoding="utf-8")
+        assert (made_by(str(tmp_path / "sampled.py")) == made_by()) == same
 
 
 def test_prices_that_come_with_the_tests_are_taken_by_their_digest_and_computed_anew_when_told(tmp_path, monkeypatch):
