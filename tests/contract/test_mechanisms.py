@@ -105,7 +105,7 @@ def test_weighted(name):
 
     grouped = name in GROUPWISE
     heavy = [weighed(world) for world in among(name) or worlds()]
-    assert check_contract(build, among=heavy, tables=3, neighbours=3, orders=1) == []
+    assert check_contract(build, among=heavy, tables=3, neighbours=3) == []
 
 
 MEANS = [

@@ -4,8 +4,10 @@ dp-accounting computes each anew where anything that it is computed by is anothe
 `stratsynth/accounting/sampled.py`, or a library's version. Those that every run asks for lie in `prices.txt` beside
 this file, or a fresh copy of the repository would compute for three minutes what an earlier one has: first the kind of
 processor, whose last bits they are, then a digest and a price a line. With `--slow` none of these is taken, and one
-that is not what is computed is an error. After a change, `python -m helpers.kept_prices FOLDER...` writes those that
-are in all of these folders of prices, each of another run (`.venv/cache/pytest/d/prices`).
+that is not what is computed is an error. After a change of that code or of a library, two fresh copies that have run
+the suite make the file anew, of the prices that both asked for:
+
+    PYTHONPATH=tests .venv/test/bin/python -m helpers.kept_prices ONE/.venv/cache/pytest/d/prices OTHER/...
 """
 
 import ast

@@ -316,7 +316,7 @@ HOW = {
 @pytest.mark.parametrize("how", HOW)
 def test_the_contract_holds(how):
     """Neighbouring tables with weights of all kinds, broken ones too: replayed, and every question within its price."""
-    assert check_contract(HOW[how], among=HEAVY_WORLDS, tables=4, neighbours=4, orders=1) == []
+    assert check_contract(HOW[how], among=HEAVY_WORLDS, tables=4, neighbours=4) == []
 
 
 @pytest.mark.parametrize(
