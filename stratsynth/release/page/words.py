@@ -79,7 +79,7 @@ CALLED = {
         "nothing about any single owner with all its rows.",
         "Their rows were drawn from models, and the models were fitted to counts with random noise added.",
         "differentially private synthetic tables, linked",
-        "certificate.json and measurements.parquet",
+        "certificate.json, measurements.parquet and the two tables",
     ),
     Returns.PREDICTIONS: Called(
         "A private predictor",
@@ -183,6 +183,25 @@ def _for_one_row(certificate: Certificate) -> list[str]:
         (
             f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is hidden "
             f"with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
+        )
+    ]
+
+
+def protected(certificate: Certificate) -> list[str]:
+    """Return a list of one sentence on what two linked tables protect, and its worth for one child row; [] for others.
+
+    It opens the page.
+    """
+    unit, stated = certificate.unit, certificate.guarantee
+    if isinstance(unit, str) or not unit.tables:
+        return []
+    parent, child = unit.tables
+    other = certificate.prices.get("replace")
+    one = f"; for a single {child} of a {parent} that stays, that is worth an epsilon of {other:.4g}" if other else ""
+    return [
+        (
+            f"Protected is one {parent} with all its {child} rows: whether it is in the data is hidden with epsilon "
+            f"{stated.epsilon:g} and delta {stated.delta:g}{one}."
         )
     ]
 
