@@ -167,7 +167,9 @@ class Release:
             raise UsageError("moved counts rows: a Moved(), or None.")
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
-    def sample_tables(self, n: int | None = None, *, seed: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def sample_tables(
+        self, n: int | None = None, *, seed: int | None = None, where: Conditions | None = None
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return (frame of n parents, frame of their child rows) of a release of two linked tables. Costs no privacy.
 
         Both have the key, which is invented, and the child rows their order within their parent.
@@ -175,13 +177,16 @@ class Release:
         Args:
             n: The number of parents; by default the declared one.
             seed: The same release and seed give the same rows.
+            where: Only parents that have these values, as for `sample`. Of columns of the child one of its child rows
+                has all of them, `{"AGEP": "..4"}`; `R_` before the name is the first child row's, `{"R_AGEP": "65.."}`.
+                At most 1,000 parents are drawn for each that is kept, and 50,000 beside.
 
         Raises:
-            UsageError: A release of no linked tables.
+            UsageError: A release of no linked tables, or conditions that hardly any parent meets.
         """
         from stratsynth.release.linked_draw import linked_draw
 
-        parents, children = (table.to_pandas() for table in linked_draw(self, n, seed).values())
+        parents, children = (table.to_pandas() for table in linked_draw(self, n, seed, where=where).values())
         return parents, children
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:

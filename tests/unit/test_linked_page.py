@@ -9,8 +9,8 @@ import stratsynth as ss
 from helpers import homes, small
 from stratsynth import Numeric, Schema
 from stratsynth.adapters import Linked
+from stratsynth.release.drawn_rows import DrawnRows
 from stratsynth.release.page import words
-from stratsynth.release.page.drawn_rows import DrawnRows
 from stratsynth.release.page.families import families, generations
 from stratsynth.release.page.frame import release_page
 

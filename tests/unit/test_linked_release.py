@@ -242,7 +242,8 @@ def test_a_recipe_of_two_files_from_check_to_sample(place, capsys):
     assert "--child" in capsys.readouterr().err
     assert sorted(file.name for file in drawn.iterdir()) == ["household.parquet", "person.parquet"]
     assert command("verify", release, "--ledger", place / "homes.ledger") == 0
-    assert command("sample", release, "-n", 40, "-o", place / "other", "--where", "TEN=1") == 2
+    assert command("sample", release, "-n", 40, "-o", place / "other", "--where", "TEN=1") == 0
+    assert command("sample", release, "-n", 40, "-o", place / "more", "--by-group", place / "homes.toml") == 2
     assert command("fit", recipe, "-o", place / "again") == 2  # done, and charged once
 
 

@@ -15,7 +15,7 @@ from stratsynth.schema.temporal import Temporal
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.release.page.drawn_rows import DrawnRows
+    from stratsynth.release.drawn_rows import DrawnRows
 
     Array = NDArray[Any]
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
+from stratsynth.release.drawn_rows import DrawnRows
 from stratsynth.release.page.both_tables import both_tables
-from stratsynth.release.page.drawn_rows import DrawnRows
+from stratsynth.release.page.words import given_up
 from stratsynth.report.numbers import Numbers, percent, several, short
 from stratsynth.report.page import Column, Figure, Points, Row, Section, Table
 from stratsynth.report.strip import Axis, Mark, picture
@@ -63,15 +64,7 @@ def _given_up(linked: LinkedSchema, certificate: Certificate) -> Iterator[tuple[
     if drawn is None:
         return
     parent, child = linked.names
-    backed = sum(drawn.backed_off.values())
-    by = ", ".join(f"{column} in {number:,}" for column, number in drawn.backed_off.items())
-    yield (
-        "Drawn with less",
-        (
-            f"{backed:,} of {drawn.rows:,} {child} rows were drawn without some of what is known of their {parent}"
-            f"{f' ({by})' if by else ''}, as the models leave such a combination no chance."
-        ),
-    )
+    yield "Drawn with less", given_up(drawn.to_dict(), parent, child)
     if linked.sum is not None:
         name, total = linked.sum
         yield (
@@ -280,12 +273,13 @@ def _sums(rows: DrawnRows) -> Iterator[Figure]:
         return
     parent, child = linked.names
     name, numbers = linked.sum[0], rows.numbers(parent, linked.sum[0])
-    made = []
+    made: list[tuple[str, int, float, float, float]] = []
     for caption, met in _by_size(rows):
         own = numbers[met & ~np.isnan(numbers)]
         if len(own):
-            made.append((caption, len(own), *(float(np.quantile(own, part)) for part in (0.25, 0.5, 0.75))))
-    scale = Axis.over([value for _, _, *ends in made for value in ends])
+            low, middle, top = (float(end) for end in np.quantile(own, (0.25, 0.5, 0.75)))
+            made.append((caption, len(own), low, middle, top))
+    scale = Axis.over([end for each in made for end in each[2:]])
     shown: list[Row] = [
         [
             caption,

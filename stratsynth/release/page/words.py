@@ -206,6 +206,18 @@ def protected(certificate: Certificate) -> list[str]:
     ]
 
 
+def given_up(drawn: Mapping[str, Any], parent: str, child: str) -> str:
+    """Return a sentence on child rows that were drawn with less than is known, by the counts `drawn` of a drawing.
+
+    `parent` and `child` name the two tables.
+    """
+    by = ", ".join(f"{column} in {number:,}" for column, number in drawn["backed_off"].items())
+    return (
+        f"{sum(drawn['backed_off'].values()):,} of {drawn['rows']:,} {child} rows were drawn without some of what is "
+        f"known of their {parent}{f' ({by})' if by else ''}, as the models leave such a combination no chance."
+    )
+
+
 STEPS = {
     "attribute": "its values in the protected columns are these or any others",
     "add-remove": "it is there or not",

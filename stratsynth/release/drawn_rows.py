@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.schema import Schema
-    from stratsynth.schema.columns import Categorical
     from stratsynth.schema.linked import ChildCount, LinkedSchema
 
     Array = NDArray[Any]
@@ -57,19 +56,16 @@ class DrawnRows:
         return np.where(codes < len(column.extents), found, np.nan)
 
     def codes(self, of: str, name: str) -> Array:
-        """Return an array, the level number of each row of the table `of` in the categorical column `name`."""
-        column: Categorical = self._schema(of).column(name)  # type: ignore[assignment]
-        return encode_categorical(column, self.tables[of].column(name))[0]
+        """Return an array, the level number of each row of the table `of` in the column `name`."""
+        column, data = self._schema(of).column(name), self.tables[of].column(name)
+        return encode_numeric(column, data)[0] if isinstance(column, Numeric) else encode_categorical(column, data)[0]
 
     def counted(self, count: ChildCount) -> Array:
         """Return an array, the number of child rows of each parent that `count` counts."""
         met = np.ones(len(self.home), dtype=bool)
         child = self.linked.names[1]
         for name, allowed in self.linked.codes_where(count).items():
-            column = self.linked.child.column(name)
-            data = self.tables[child].column(name)
-            codes = encode_numeric(column, data)[0] if isinstance(column, Numeric) else self.codes(child, name)
-            met &= np.isin(codes, sorted(allowed))
+            met &= np.isin(self.codes(child, name), sorted(allowed))
         met &= ~((self.place == 0) & count.besides_reference)
         return np.bincount(self.home[met], minlength=len(self.size))
 
