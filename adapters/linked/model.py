@@ -138,6 +138,10 @@ class LinkedModel(Model):
             counted.update(given_up.to_dict())
         return dict(zip(linked.names, (parents, children), strict=True))
 
+    def slot_model(self, slot: str) -> Model:
+        """Return the model of the step `slot`; this one, which draws no single table, without such a step."""
+        return self.parts.get(slot, self)
+
     @property
     def linked(self) -> LinkedSchema:
         """The `LinkedSchema` of the two tables."""

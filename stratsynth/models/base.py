@@ -155,6 +155,10 @@ class Model(ABC):
         """
         return {}
 
+    def slot_model(self, slot: str) -> Model:
+        """Return the model of the counted table called `slot`, of linked tables; by default this one."""
+        return self
+
     def predictor(self) -> Predictor:
         """Return this model if it predicts; by default raise a UsageError with the release's use."""
         raise self._refused(Returns.PREDICTIONS)

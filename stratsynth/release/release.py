@@ -297,10 +297,10 @@ class Release:
     @cached_property
     def answers(self) -> Answers:
         """`Answers` that answers queries from this release's noisy tables; `answers.frames` takes many at once."""
-        from stratsynth.answers import Answers
+        from stratsynth.answers.linked import answers_of
 
         schema, certificate = self.model.schema, self.statement
-        return Answers(schema, certificate, lambda: self.measurements, lambda: self.model, lambda: self.inside)
+        return answers_of(schema, certificate, lambda: self.measurements, lambda: self.model, lambda: self.inside)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Return an array of predictions for some rows. They cost no privacy, and nothing of `data` is kept.

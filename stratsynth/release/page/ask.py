@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from stratsynth.answers.ask import answers, tabulated
 from stratsynth.answers.assumed import assumed
+from stratsynth.answers.linked import slot_tables
 from stratsynth.answers.query import Query
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
@@ -25,6 +26,7 @@ from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.progress import phase
 from stratsynth.report.page import Figure, Section
 from stratsynth.schema import Numeric
+from stratsynth.schema.counted_tables import PARENT, CountedTables
 from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def page_squares(
 ) -> Squares | None:
     """Return the `Squares`, least squares that all numbers of a page come from; None where no table answers anything.
 
+    Of linked tables those of parents.
+
     Args:
         certificate: The certificate of the release.
         measurements: Content of measurements.parquet, an Arrow table.
@@ -79,6 +83,8 @@ def page_squares(
     if not of_tables(measurements).num_rows:
         return None
     try:
+        if isinstance(schema, CountedTables):  # those of parents, in which each is one row
+            return Squares(slot_tables(schema, PARENT, certificate, measurements))
         return Squares(read_tables(schema, certificate, measurements, _no_model, laws))
     except StratsynthError:  # strata that cannot be added up
         return None
@@ -97,6 +103,7 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
             "is in neither. Estimates may lie below 0: noise is not cut off. Intervals of numbers allow for their "
             "bins; where bins would leave too much room, there is none."
         ),
+        *_of_linked(certificate),
         *conditions(certificate),
     ]
     # out of these data the page's script makes lists to choose from
@@ -106,6 +113,17 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
     ).format(json.dumps(found, separators=(",", ":"), ensure_ascii=False))
     note = "Answered within this page; nothing leaves it. More questions: stratsynth query, or Release.query in Python."
     return Section("ask", "Ask", text=text, figures=[Figure("", note, picture=box)])
+
+
+def _of_linked(certificate: Certificate) -> list[str]:
+    """Return a list of one sentence on what a record is in the answers of two linked tables; [] for one table."""
+    unit = certificate.unit
+    if isinstance(unit, str) or not unit.tables:
+        return []
+    parent, child = unit.tables
+    return [
+        f"A record is a {parent} here, and R_ before a column's name means its first {child}. More: stratsynth query."
+    ]
 
 
 def _no_model() -> Model:

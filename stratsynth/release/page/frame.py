@@ -73,7 +73,7 @@ def release_page(
     """
     certificate = Certificate.from_dict(record)
     linked = schema if isinstance(schema, CountedTables) else None
-    squares = None if linked is not None else page_squares(certificate, measurements, schema, laws)
+    squares = page_squares(certificate, measurements, schema, laws)
     asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
     estimates, squares = None if squares is None else sizes_by(squares), None
     names, counted, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
