@@ -177,7 +177,11 @@ def sample(
     rows: Annotated[
         int | None,
         typer.Option(
-            "-n", "--rows", metavar="N", help="How many rows, of linked tables parents; not needed with --by-group."
+            "-n",
+            "--rows",
+            metavar="N",
+            help="How many rows; not needed with --by-group. Of linked tables parents, by default as many as were "
+            "declared, or measured.",
         ),
     ] = None,
     where: Annotated[

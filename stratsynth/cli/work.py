@@ -146,10 +146,10 @@ def sample_release(
     elif like is not None:
         raise UsageError("--as writes one file, in the spelling of another; name a .csv or .parquet file with -o.")
     condition = levels(where, "--where")
-    if rows is None and by_group is None:
-        raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
+    if rows is None and by_group is None and release.model.returns != Returns.TABLES:
+        raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     if release.model.returns == Returns.TABLES:
         if columns or by_group is not None or like is not None or groups != "declared":
             raise UsageError(

@@ -23,6 +23,7 @@ from stratsynth.release.measurements import LazyTable
 from stratsynth.release.predicting import predicted, predicted_table
 from stratsynth.release.sampling import Drawing, SampleRequest, check_rows
 from stratsynth.release.shown import CertificateRecord, release_html, release_text
+from stratsynth.schema.counted_tables import CountedTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ class Release:
 
     def __repr__(self) -> str:
         """Return one line: Release(mechanism, strata, epsilon, delta; number of columns)."""
-        return release_text(self.certificate, len(self.model.schema.names))
+        return release_text(self.certificate, self._width)
 
     def plot(
         self,
@@ -97,7 +98,15 @@ class Release:
 
     def _repr_html_(self) -> str:
         """Return the release as HTML for a notebook: guarantee, groups and numbers, published facts only."""
-        return release_html(self.certificate, len(self.model.schema.names), self.declared_size)
+        return release_html(self.certificate, self._width, self.declared_size)
+
+    @property
+    def _width(self) -> int:
+        """Number of columns, of linked tables in both."""
+        schema = self.model.schema
+        if isinstance(schema, CountedTables):
+            return len(schema.linked.parent.names) + len(schema.linked.child.names)
+        return len(schema.names)
 
     def sample(
         self,

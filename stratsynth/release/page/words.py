@@ -78,7 +78,7 @@ CALLED = {
         "Their statistics are meant to be near those of tables of real people, and they are meant to reveal next to "
         "nothing about any single owner with all its rows.",
         "Their rows were drawn from models, and the models were fitted to counts with random noise added.",
-        "differentially private synthetic tables, linked",
+        "pair of linked differentially private synthetic tables",
         "certificate.json, measurements.parquet and the two tables",
     ),
     Returns.PREDICTIONS: Called(
@@ -162,7 +162,7 @@ def promise(certificate: Certificate) -> list[str]:
             "reader knows or will ever learn."
         ),
         *physical,
-        *_for_one_row(certificate),
+        *(text for _, text in for_one_row(certificate)),
         (
             "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
             "who released these data; this report does not judge it."
@@ -170,8 +170,8 @@ def promise(certificate: Certificate) -> list[str]:
     ]
 
 
-def _for_one_row(certificate: Certificate) -> list[str]:
-    """Return a list of one sentence, on the worth of a promise for two linked tables for one child row; [] for others.
+def for_one_row(certificate: Certificate) -> list[Fact]:
+    """Return a list of one (caption, sentence) on the worth of a promise for one child row of linked tables; else [].
 
     A child row more, fewer or other changes all that is counted of its parent, which is an exchange of that parent.
     """
@@ -181,8 +181,11 @@ def _for_one_row(certificate: Certificate) -> list[str]:
     parent, child = unit.tables
     return [
         (
-            f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is hidden "
-            f"with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
+            f"For one {child}",
+            (
+                f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is "
+                f"hidden with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
+            ),
         )
     ]
 
