@@ -125,7 +125,7 @@ class LinkedAnswers(Answers):
         return super().many([self._resolved(query) for query in queries])
 
     @property
-    def squares(self) -> Squares:  # type: ignore[override]
+    def squares(self) -> Squares:
         """`Squares` of the parents' counted table."""
         return self._slots[PARENT].squares
 
