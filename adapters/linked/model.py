@@ -111,6 +111,8 @@ class LinkedModel(Model):
 
     def linked_evidence(self, where: Where) -> Where:
         """Return the conditions on columns that the parents' model has; UsageError if it gives these no weight."""
+        if PARENT not in self.parts:
+            return {}
         model = self.parts[PARENT]
         found = {name: codes for name, codes in where.items() if named(PARENT, name) in model.schema.columns}
         if found and not model.mass({named(PARENT, name): codes for name, codes in found.items()}) > 0:

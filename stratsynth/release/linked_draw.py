@@ -72,7 +72,7 @@ class LinkedDrawing:
             rejected = drawn > 0 and not self.where.free
             some = min(BLOCK, math.ceil(missing * 1.05 * drawn / max(kept, 1)) if rejected else missing)
             own: dict[str, Any] = {}
-            tables = self.model.linked_tables(some, rng, own, evidence)
+            tables = self.model.linked_tables(some, rng, own, **({"where": evidence} if evidence else {}))
             _add(found, own)
             if not self.where.free:
                 tables = _first(tables, self.where, missing)

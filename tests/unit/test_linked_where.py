@@ -74,6 +74,14 @@ def test_what_is_drawn_is_what_a_condition_leaves_of_a_large_sample(release, lar
         assert one.sub(other, fill_value=0).abs().sum() / 2 < 0.05
 
 
+def test_a_model_that_serves_no_evidence_has_its_parents_kept_or_left(release, monkeypatch):
+    monkeypatch.setattr(type(release.model), "linked_evidence", lambda *_: {})
+    parents, persons = release.sample_tables(40, seed=1, where={"TEN": "1", "R_SEX": "1"})
+    assert set(parents["TEN"]) == {"1"}
+    assert set(persons[persons["SPORDER"] == 1]["SEX"]) == {"1"}
+    assert whole(parents, persons)
+
+
 def test_a_count_that_the_parent_lacks_is_a_condition_too():
     table = ss.open_tables(*homes.tables(200), schema=homes.PLAIN, declared_size=200)
     release = ss.fit(Linked(base="mst"), table, ss.Budget(4, 1e-9), seed=0)
