@@ -66,7 +66,10 @@ def test_pictures_are_of_the_rows_that_were_drawn(release):
     income = {row[0]: row for row in shown["HINCP by size"].numbers.rows}
     assert income["1"][1] == (size == 1).sum()
     assert income["1"][3] == pytest.approx(parents.loc[parents["NP"] == 1, "HINCP"].median())
-    assert "SEX" in {row[0] for row in shown["The table person"].numbers.rows}
+    assert [row[0] for row in shown["The table person"].numbers.rows] == ["AGEP", "SEX", "PINCP"]
+    columns = dict(shown["The table household"].numbers.rows)
+    assert list(columns) == ["TEN", "HINCP", "KIND", "NP", "N18"]
+    assert columns["NP"].startswith(f"1 to {parents['NP'].max()}, median")
     assert len(first) == len(parents)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from stratsynth.report.numbers import Numbers, percent, several
 from stratsynth.report.page import Column, Figure, Row, Table
 from stratsynth.schema.columns import Numeric
+from stratsynth.schema.linked import MOST_DRAWN
 from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+COUNTED = Numeric(0, MOST_DRAWN, integer=True, bins=1)
+"""Column by which counts of child rows are spelt."""
 LEVELS = 3
 """Largest number of levels of a categorical column that are named."""
 
@@ -35,6 +38,10 @@ def both_tables(rows: DrawnRows) -> Iterator[Figure]:
                 codes = rows.codes(of, name)
                 counts = np.bincount(codes[codes >= 0], minlength=column.size)
                 made.append([name, _level_words(column, counts)])
+        for name in linked.counts:  # those that the parent's own columns lack
+            if name in rows.tables[of].column_names and name not in schema.columns:
+                numbers = np.asarray(rows.tables[of].column(name), dtype=float)
+                made.append([name, _number_words(COUNTED, numbers)])
         caption = f"{several(rows.tables[of].num_rows, 'row')}."
         heads = [Column("Column", "text"), Column("Values", "text")]
         table = Table(caption, heads, made, most=len(made))
