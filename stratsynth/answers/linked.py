@@ -22,7 +22,7 @@ from stratsynth.answers.query import Query
 from stratsynth.answers.release_answers import Answers
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Noisy, Tables, read_tables
-from stratsynth.errors import SchemaError, Unsupported, UsageError, nearest
+from stratsynth.errors import SchemaError, StratsynthError, Unsupported, UsageError, nearest
 from stratsynth.report.numbers import listed
 from stratsynth.schema import Schema
 from stratsynth.schema.counted_tables import (
@@ -100,6 +100,16 @@ def slot_tables(counted: CountedTables, slot: str, certificate: Certificate, mea
     weight = counted.row_weight.most
     leaves = tuple(replace(leaf, tables=[_scaled(t, weight) for t in leaf.tables]) for leaf in found.leaves)
     return replace(found, leaves=leaves, everybody=tuple(_scaled(table, weight) for table in found.everybody))
+
+
+def parent_squares(counted: CountedTables, certificate: Certificate, measurements: pa.Table) -> Squares | None:
+    """Return the `Squares` of the parents' counted table; None without tables, and of strata that overlap."""
+    if not measurements.num_rows:
+        return None
+    try:
+        return Squares(slot_tables(counted, PARENT, certificate, measurements))
+    except StratsynthError:  # a parent is in several strata, which cannot be added up
+        return None
 
 
 def _scaled(table: Noisy, weight: int) -> Noisy:

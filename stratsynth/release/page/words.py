@@ -12,14 +12,13 @@ from stratsynth.certificate import BenchmarkStated, Certificate, FirstQuestionSt
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.banding import in_words
 from stratsynth.mechanisms.nesting import described
-from stratsynth.mechanisms.words import words_of
+from stratsynth.mechanisms.registry import words_of
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.papers import STRATIFICATION
 from stratsynth.release.coverage import coverage_line
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
-from stratsynth.release.notices import measured_line
-from stratsynth.release.page.inside import inside_line
+from stratsynth.release.notices import inside_line, measured_line
 from stratsynth.release.page.sums import sums_line, tables_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
