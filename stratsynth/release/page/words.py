@@ -382,7 +382,7 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
-    """Return a sentence on the first question of a certificate: its share of the budget and its answer.
+    """Return a sentence on a certificate's `FirstQuestionStated`: the question's share of the budget and its answer.
 
     Or why it was not asked. `counted` is the noun of its numbers.
     """
@@ -396,7 +396,7 @@ def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
 
 
 def benchmark_words(stated: BenchmarkStated) -> str:
-    """Return sentences, one text, on `stated`, a certificate's benchmark: totals rows were raked to, largest ratio."""
+    """Return sentences, one text, on a `BenchmarkStated`: the totals that rows were raked to, the largest ratio."""
     tables = "; ".join(
         f"{' x '.join(t.columns)} ({t.citation}{'' if t.year is None else f', {t.year}'}"
         f"{'; EXACT totals of the private rows, not protected' if t.exact else ''})"
