@@ -355,7 +355,8 @@ def _evaluate_linked(
 ) -> None:
     """Score the linked tables in the folder `synthetic` against two files, grouped by the child's column `by`.
 
-    `pair` is (parents' file, children's file, schema). Results are written to `out`, and printed; `as_json` as JSON.
+    `pair` is (parents' file, children's file, LinkedSchema). Results are written to `out`, and printed; `as_json` as
+    JSON. Queries and samples are drawn by `seed`.
     """
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.linked.evaluation import evaluate_linked

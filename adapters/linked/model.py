@@ -110,7 +110,7 @@ class LinkedModel(Model):
         return asked if asked is not None else declared if declared is not None else round(max(self.parents, 0.0))
 
     def linked_evidence(self, where: Where) -> Where:
-        """Return the conditions on columns that the parents' model has; UsageError if it gives these no weight."""
+        """Return the part of `where` on columns of the parents' model; UsageError if it gives these no weight."""
         if PARENT not in self.parts:
             return {}
         model = self.parts[PARENT]

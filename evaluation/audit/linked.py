@@ -95,10 +95,10 @@ def unshared(question: Question) -> Question:
 def linked_pair(
     mechanism: Mechanism[Any], budget: Budget, neighbours: int, declared: int = DECLARED
 ) -> tuple[NeighbouringTables, NeighbouringTables]:
-    """Return (neighbouring tables, those of the faulty rows): a fit of the world, and the household told apart best.
+    """Return a pair of `NeighbouringTables`, the second of faulty rows: a fit, and what is told apart best.
 
-    Of `neighbours` households at most; the same questions are asked of the faulty rows. The size that is `declared`
-    decides which.
+    The fit is of a `Mechanism` in a `Budget`; of `neighbours` households the worst is taken. The same questions are
+    asked of the faulty rows; the size that is `declared` decides which.
     """
     rng = np.random.default_rng()
     base = _world(rng, HOUSEHOLDS)
@@ -112,7 +112,7 @@ def linked_pair(
 
 
 def _recorded(mechanism: Mechanism[Any], base: Tables, budget: Budget, declared: int) -> Run:
-    """Return the `Run` of a fit of the tables `base`, of a declared size: its questions, answers and charges."""
+    """Return the `Run` of a `Mechanism` on the tables `base` in a `Budget`, with `declared` households."""
     prepared = prepare(mechanism, HOMES.counted, budget, declared)
     account = ProcessLedger().open(Request("", "", prepared.budget, per_unit(prepared.allot), 0))
     rows = _shared(base)
@@ -124,7 +124,7 @@ def _recorded(mechanism: Mechanism[Any], base: Tables, budget: Budget, declared:
 
 
 def _world(rng: Generator, number: int) -> Tables:
-    """Return (households, persons), so many households of one to eight persons."""
+    """Return `Tables`, (households, persons), drawn by `rng`: a `number` of households of one to eight persons."""
     import pandas as pd
 
     size = rng.choice([1, 2, 3, 4, 5, 8], number, p=[0.3, 0.3, 0.15, 0.1, 0.1, 0.05])
@@ -140,7 +140,7 @@ def _world(rng: Generator, number: int) -> Tables:
 
 
 def _with(base: Tables, rng: Generator, size: int, *, alike: bool) -> Tables:
-    """Return the tables `base` with one household more, of so many persons: all `alike`, or drawn one by one."""
+    """Return the tables `base` and one household of `size` persons, drawn by `rng`: all `alike`, or one by one."""
     import pandas as pd
 
     homes, persons = base

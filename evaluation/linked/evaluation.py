@@ -73,7 +73,7 @@ def evaluate_linked(
     repetitions: int = 5,
     seed: int = 0,
 ) -> LinkedEvaluation:
-    """INTERNAL. Compare two pairs of linked tables: within households, by their size and by group, and by queries.
+    """INTERNAL. LinkedEvaluation of two pairs of tables: within households, by their size and by group, and by queries.
 
     Args:
         real: The private tables, a pair (parents, children): frames or Arrow tables.
@@ -101,7 +101,7 @@ def evaluate_linked(
 
 
 def counted_parents(linked: LinkedSchema, parents: Any) -> pa.Table:
-    """Return `parents`, a frame or Arrow table, as an Arrow table without those of kinds that a fit leaves out."""
+    """Return `parents`, a frame or Arrow table, as an Arrow table of the kinds that a `LinkedSchema` has counted."""
     import pyarrow as pa
 
     from stratsynth.schema.encoding import encode_categorical

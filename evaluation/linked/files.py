@@ -45,7 +45,7 @@ def private_pair(real: Path, child: Path | None, schema: Path | None) -> tuple[P
 
 
 def released_pair(place: Path, linked: LinkedSchema) -> Pair:
-    """Return two Arrow tables in a folder, a release's or one that was drawn; UsageError if it lacks one."""
+    """Return two Arrow tables of a `LinkedSchema` in the folder `place`, a release's or drawn; UsageError without."""
     found = []
     for name in linked.names:
         files = [place / f"{name}{ending}" for ending in (".parquet", ".csv")]
@@ -60,5 +60,5 @@ def released_pair(place: Path, linked: LinkedSchema) -> Pair:
 
 
 def read_pair(parents: Path, children: Path) -> Pair:
-    """Return the Arrow tables of two files."""
+    """Return two Arrow tables, of the files `parents` and `children`."""
     return open_source(parents).all_columns(), open_source(children).all_columns()

@@ -15,7 +15,7 @@ KEY = {"sdtype": "id"}
 
 
 def linked_metadata(linked: LinkedSchema) -> dict[str, Any]:
-    """Return the metadata of two linked tables, as they are drawn, a dict as SDMetrics' multi-table reports take it.
+    """Return the metadata of a `LinkedSchema`, a dict as SDMetrics' multi-table reports take it, of what is drawn.
 
     With `metadata = linked_metadata(schema)`, `sdmetrics.reports.QualityReport().generate(real, synthetic, metadata)`
     takes each pair of tables as a dict by name, `{"household": households, "person": persons}`. Counts of child rows

@@ -24,7 +24,7 @@ MOST = 40
 
 
 def linked_page(found: LinkedEvaluation, name: str) -> Page:
-    """Return the Page of an evaluation; `name` is what the release is called."""
+    """Return the Page of a LinkedEvaluation; `name` is the release's."""
     parent, child = found.linked.names
     facts, few = found.facts, found.errors["status"].value_counts()
     words = kinds_in_words(parent, child)
@@ -71,7 +71,7 @@ def linked_page(found: LinkedEvaluation, name: str) -> Page:
 
 
 def kinds_in_words(parent: str, child: str) -> dict[str, str]:
-    """Return {kind: words} on the kinds of tables, by the names of the two tables."""
+    """Return {kind: words} on the kinds of tables; `parent` and `child` name the two tables."""
     return {
         "H": f"H: pairs of a {parent}'s columns",
         "HP": f"HP: a {parent}'s column by a {child}'s",
@@ -84,7 +84,7 @@ def kinds_in_words(parent: str, child: str) -> dict[str, str]:
 
 
 def _tables(found: LinkedEvaluation, words: dict[str, str]) -> Iterator[Section]:
-    """Yield a Section for each kind of table within households: errors of each, the worst against chance first."""
+    """Yield a Section for each kind of table within households of a LinkedEvaluation, kinds in `words`, worst first."""
     for kind, title in (("W", "Within"), ("S", "By size"), ("G", "By group")):
         own = found.errors[(found.errors["kind"] == kind) & (found.errors["status"] == OK)]
         if len(own):
@@ -99,7 +99,7 @@ def _tables(found: LinkedEvaluation, words: dict[str, str]) -> Iterator[Section]
 
 
 def _errors(title: str, frame: pd.DataFrame, first: str) -> Figure:
-    """Return a Figure, a row for each table of a frame: its error between floor and ceiling; `first` is its head."""
+    """Return a Figure called `title`, a row a table of a frame: its error, floor and ceiling; `first` is its head."""
     ends = [float(v) for name in ("value", "floor", "ceiling") for v in frame[name] if math.isfinite(v)]
     scale = Axis.over(ends)
     shown: list[Row] = []
@@ -127,7 +127,7 @@ def _errors(title: str, frame: pd.DataFrame, first: str) -> Figure:
 
 
 def _queries(found: LinkedEvaluation) -> Section:
-    """Return the Section on queries like PrivPetal's: mean errors by number of persons."""
+    """Return the Section on the queries like PrivPetal's of a LinkedEvaluation: mean errors by number of persons."""
     parent, child = found.linked.names
     frame = found.queries.groupby("persons")[["value", "floor", "ceiling"]].mean().reset_index()
     several_ = {1: f"one {child}", 2: f"two {child}s"}

@@ -44,7 +44,7 @@ class HouseholdQuery:
 
     @classmethod
     def draw(cls, columns: LinkedColumns, persons: int, rng: Generator) -> HouseholdQuery:
-        """Return a `HouseholdQuery` with so many `persons`, 1 or 2, drawn by `rng` over the declared levels alone."""
+        """Return a `HouseholdQuery` with so many `persons`, 1 or 2, drawn by `rng` over the levels of LinkedColumns."""
         width = max(1, round(PART * SIZES))
         start = int(rng.integers(persons, SIZES - width + 2))
         above, below = (
@@ -63,7 +63,7 @@ class HouseholdQuery:
         )
 
     def met(self, rows: LinkedCodes) -> Array:
-        """Return a mask of the parents of `rows` that the query counts."""
+        """Return a mask of the parents of LinkedCodes that the query counts."""
         found: Array = np.isin(np.minimum(rows.size, SIZES), self.sizes)
         for name, levels in self.household.items():
             found &= np.isin(rows.parent[name], list(levels))
@@ -131,7 +131,7 @@ def linked_queries(
 
 
 def _met(rows: LinkedCodes, condition: Mapping[str, frozenset[int]]) -> Array:
-    """Return a mask of the child rows whose level numbers are those of `condition`, by column."""
+    """Return a mask of the child rows of LinkedCodes whose level numbers are those of `condition`, by column."""
     found = np.ones(len(rows.home), dtype=bool)
     for name, levels in condition.items():
         found &= np.isin(rows.child[name], list(levels))
@@ -139,7 +139,7 @@ def _met(rows: LinkedCodes, condition: Mapping[str, frozenset[int]]) -> Array:
 
 
 def _levels(column: Any, part: float, rng: Generator) -> frozenset[int]:
-    """Return level numbers that are about `part` of a column's, at least one: of a number bins side by side."""
+    """Return level numbers drawn by `rng`, about `part` of a column's, at least one: of a number bins side by side."""
     width = max(1, round(part * column.size))
     if isinstance(column, Numeric):
         start = int(rng.integers(0, column.size - width + 1))

@@ -58,13 +58,16 @@ def answers_of(
     model: Callable[[], Model],
     laws: Callable[[], Mapping[str, Inside]] = dict,
 ) -> Answers:
-    """Return the `Answers` of a release, of linked tables or of one; arguments are those of `Answers`."""
+    """Return the `Answers` of a release by its `Schema`, of linked tables or of one, and its `Certificate`.
+
+    The functions `measurements`, `model` and `laws` are those of `Answers`.
+    """
     kind = LinkedAnswers if isinstance(schema, CountedTables) else Answers
     return kind(schema, certificate, measurements, model, laws)
 
 
 def slot_schema(counted: CountedTables, slot: str) -> Schema:
-    """Return a `Schema` of one counted table's columns: numbers are numbers, in the bins that are counted."""
+    """Return a `Schema` of the columns of `CountedTables` that are of `slot`: numbers, in the bins that are counted."""
     linked = counted.linked
     columns: dict[str, Column] = {}
     for name, levels in slot_levels(linked, slot).items():
@@ -76,14 +79,14 @@ def slot_schema(counted: CountedTables, slot: str) -> Schema:
 
 
 def _declared(linked: LinkedSchema, name: str) -> Column | None:
-    """Return the column, of the parent, the child or the reference, that a counted column is; None for a made one."""
+    """Return the `Column` of a `LinkedSchema`, parent's, child's or reference's, that `name` is; None otherwise."""
     if name in linked.parent.columns:
         return linked.parent.column(name)
     return linked.child.columns.get(name.removeprefix(REFERENCE))
 
 
 def slot_tables(counted: CountedTables, slot: str, certificate: Certificate, measurements: pa.Table) -> Tables:
-    """Return the `Tables` of one counted table, in units of parents, out of all measurements.
+    """Return the `Tables` of the counted table `slot`, in units of parents, by a `Certificate` and all measurements.
 
     Unsupported for child rows in strata, whose columns name the parent's.
     """
@@ -103,7 +106,7 @@ def slot_tables(counted: CountedTables, slot: str, certificate: Certificate, mea
 
 
 def parent_squares(counted: CountedTables, certificate: Certificate, measurements: pa.Table) -> Squares | None:
-    """Return the `Squares` of the parents' counted table; None without tables, and of strata that overlap."""
+    """Return the `Squares` of the parents' counted table by a `Certificate` and `measurements`; None without."""
     if not measurements.num_rows:
         return None
     try:
@@ -127,11 +130,11 @@ class LinkedAnswers(Answers):
     """
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Return a dict as `Answers.one` does, columns named with their counted table."""
+        """Return a dict of a `Query` as `Answers.one` does, columns named with their counted table."""
         return super().one(self._resolved(query))
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return a dict as `Answers.many` does, columns named with their counted table."""
+        """Return a dict of the `queries` as `Answers.many` does, columns named with their counted table."""
         return super().many([self._resolved(query) for query in queries])
 
     @property
@@ -242,7 +245,7 @@ class SlotAnswers(Answers):
         return self._figures_of(queries)
 
     def _notes(self, query: Query, answer: Answer, taken: NDArray[np.bool_]) -> list[str]:
-        """Return a list of notes as `Answers` has, and on child rows that count as parts."""
+        """Return a list of notes on an `Answer` to a `query`, `taken` masking bounds, and on rows that are parts."""
         said, (parent, child) = super()._notes(query, answer, taken), self._counted.linked.names
         if self._slot not in {OTHERS, REST}:
             return said
@@ -250,7 +253,7 @@ class SlotAnswers(Answers):
         return [f"{part}; {note}" if note else part for note in said]
 
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return an array of the model's values as `Answers` does; all NaN for numbers, and where it lacks a column."""
+        """Return an array of the model's values of a `query` in `unknown` cells; NaN for numbers, and other columns."""
         if query.numeric or not {*query.columns, *query.by, *query.where} <= set(self._model.schema.names):
             return np.full(len(unknown), np.nan)
         levels = {name: levels_of(self._schema, name, asked) for name, asked in query.where.items()}

@@ -183,7 +183,7 @@ def sample_release(
 
 
 def _sample_linked(drawing: LinkedDrawing, out: Path, *, csv: bool) -> tuple[int, str]:
-    """Write a sample of two linked tables to the new folder `out`, a file each, CSV or Parquet.
+    """Write a `LinkedDrawing` of two tables to the new folder `out`, a file each, CSV or Parquet.
 
     Returns the number of all rows, and lines with that of each table and what drawing gave up.
     """

@@ -61,7 +61,7 @@ class DrawnRows:
         return encode_numeric(column, data)[0] if isinstance(column, Numeric) else encode_categorical(column, data)[0]
 
     def counted(self, count: ChildCount) -> Array:
-        """Return an array, the number of child rows of each parent that `count` counts."""
+        """Return an array, the number of child rows of each parent that a `ChildCount` counts."""
         met = np.ones(len(self.home), dtype=bool)
         child = self.linked.names[1]
         for name, allowed in self.linked.codes_where(count).items():

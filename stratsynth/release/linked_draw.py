@@ -46,7 +46,7 @@ class LinkedDrawing:
 
     @classmethod
     def of(cls, release: Release, n: int | None, seed: int | None, where: Conditions | None = None) -> LinkedDrawing:
-        """Return the `LinkedDrawing` of n parents (None: as declared) of a release that meet a user's conditions.
+        """Return the `LinkedDrawing` of n parents (None: as declared) of a `Release`, by `seed`, that meet `where`.
 
         UsageError for a release of no linked tables, a number that is unknown or none, and conditions that no parent
         meets; SchemaError for columns and levels that there are not.
@@ -94,10 +94,10 @@ def linked_draw(
     counted: MutableMapping[str, Any] | None = None,
     where: Conditions | None = None,
 ) -> Mapping[str, pa.Table]:
-    """Return a mapping from table's name to Arrow table: n parents (None: as declared), then child rows, by `seed`.
+    """Return a mapping from table's name to Arrow table: n parents (None: as declared) of a `Release`, and child rows.
 
-    Parents meet the conditions `where`. What drawing had to give up is noted in `counted`, as the certificate's
-    `drawn` states it. Refusals are those of `LinkedDrawing`.
+    They are drawn by `seed`; parents meet the conditions `where`. What drawing had to give up is noted in `counted`, as
+    the certificate's `drawn` states it. Refusals are those of `LinkedDrawing`.
     """
     import pyarrow as pa
 
@@ -118,7 +118,7 @@ def _add(found: MutableMapping[str, Any], more: Mapping[str, Any]) -> None:
 
 
 def _first(tables: Mapping[str, pa.Table], where: LinkedWhere, most: int) -> dict[str, pa.Table]:
-    """Return the first parents, at most so many, of two drawn `tables` that meet `where`, and their child rows."""
+    """Return the first parents, at most `most`, of drawn `tables` that meet a `LinkedWhere`, and their child rows."""
     import pyarrow as pa
 
     (above, parents), (below, children) = tables.items()

@@ -23,7 +23,7 @@ QUOTED = ('"', ",", "\n", "\r")
 
 
 def write_linked(drawing: LinkedDrawing, out: Path, *, csv: bool = False) -> tuple[dict[str, int], dict[str, Any]]:
-    """Write a sample of two linked tables to the new folder `out`, a file each, whole or not at all.
+    """Write a `LinkedDrawing` of two tables to the new folder `out`, `csv` or Parquet files, whole or not at all.
 
     Return ({file: number of rows}, counts of what drawing gave up, over all parents that were drawn). UsageError if
     `out` exists, or no parent meets the conditions.

@@ -44,7 +44,7 @@ class LinkedWhere:
 
     @classmethod
     def of(cls, linked: LinkedSchema, where: Conditions | None) -> LinkedWhere:
-        """Return the `LinkedWhere` that a user's conditions on columns of either table mean.
+        """Return the `LinkedWhere` of the conditions `where`, a user's, on columns of either table of a `LinkedSchema`.
 
         `R_` before the name of a column of the child is the first child row's. SchemaError for a column or level that
         there is not; UsageError for conditions of another form.
@@ -129,7 +129,7 @@ def _codes(schema: Schema, name: str, condition: object) -> frozenset[int]:
 
 
 def _numbers(linked: LinkedSchema, name: str, condition: Any) -> frozenset[int]:
-    """Return the numbers of child rows that a condition names on a count, `name`, that the parent's schema lacks."""
+    """Return numbers of child rows that a condition names on the count `name`, of the `LinkedSchema` alone."""
     from stratsynth.schema import Categorical, Schema
 
     count = linked.counts[name]

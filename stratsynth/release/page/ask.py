@@ -86,7 +86,7 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
 
 
 def _of_linked(certificate: Certificate) -> list[str]:
-    """Return a list of one sentence on what a record is in the answers of two linked tables; [] for one table."""
+    """Return a list of a sentence on a record of two linked tables, by a `Certificate`; [] for one table."""
     unit = certificate.unit
     if isinstance(unit, str) or not unit.tables:
         return []

@@ -27,7 +27,7 @@ LEVELS = 3
 
 
 def both_tables(rows: DrawnRows) -> Iterator[Figure]:
-    """Yield a table of the columns of each of the two tables: numbers by their quartiles, levels by their shares."""
+    """Yield a `Figure` on the columns of each table of `DrawnRows`: quartiles of numbers, shares of levels."""
     linked = rows.linked
     for of, schema in zip(linked.names, (linked.parent, linked.child), strict=True):
         made: list[Row] = []

@@ -40,7 +40,7 @@ STEPS = 4
 
 
 def families(linked: LinkedSchema, tables: Mapping[str, pa.Table], certificate: Certificate) -> list[Section]:
-    """Return a list of the Section on the synthetic `tables`, by name, of a schema; empty where no row was drawn."""
+    """Return a list of the Section on drawn `tables` of a `LinkedSchema`, by a `Certificate`; empty without rows."""
     rows = DrawnRows(linked, tables)
     if not len(rows.size) or not len(rows.home):
         return []
@@ -59,7 +59,7 @@ def families(linked: LinkedSchema, tables: Mapping[str, pa.Table], certificate: 
 
 
 def _given_up(linked: LinkedSchema, certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Yield (caption, sentence) pairs on what drawing had to give up, as the certificate counts it."""
+    """Yield (caption, sentence) pairs of a `LinkedSchema` on what drawing gave up, as the certificate counts it."""
     drawn = certificate.drawn
     if drawn is None:
         return
@@ -121,7 +121,7 @@ def _sizes(rows: DrawnRows) -> Figure:
 
 
 def _by_size(rows: DrawnRows) -> Iterator[tuple[str, Array]]:
-    """Yield (caption, mask of the parents) for each number of child rows that some parent has."""
+    """Yield (caption, mask of the parents) for each number of child rows that some parent of `DrawnRows` has."""
     for size in range(int(rows.size.min()), SIZES + 1):
         met = rows.size >= SIZES if size == SIZES else rows.size == size
         if met.any():
@@ -129,7 +129,7 @@ def _by_size(rows: DrawnRows) -> Iterator[tuple[str, Array]]:
 
 
 def _heat(title: str, note: str, first: str, names: Sequence[str], rows: Sequence[tuple[str, Array]]) -> Figure:
-    """Return a Figure called `title`, a heat map: `rows` of (caption, shares), a column for each of `names`."""
+    """Return a `Figure` called `title`, with a `note`: `rows` of (caption, shares), headed `first`, then by `names`."""
     scale = Axis(0.0, max((float(shares.max()) for _, shares in rows), default=0.0))
     shown: list[Row] = [[caption, *map(float, shares)] for caption, shares in rows]
     columns = [Column(first, "text"), *(Column(name, "shade", scale) for name in names)]
@@ -141,7 +141,7 @@ def _heat(title: str, note: str, first: str, names: Sequence[str], rows: Sequenc
 
 
 def _counts(rows: DrawnRows) -> Iterator[Figure]:
-    """Yield a heat map of each count with a condition, such as of children, by number of child rows."""
+    """Yield a `Figure`, a heat map, of each count of `DrawnRows` with a condition, such as of children, by size."""
     parent, child = rows.linked.names
     for name, count in rows.linked.counts.items():
         if count.everyone:
@@ -164,7 +164,7 @@ def _spelt(condition: object) -> str:
 
 
 def _pairs(rows: DrawnRows) -> Iterator[Figure]:
-    """Yield a heat map of the first two child rows' numbers, and bars of the differences between rows of a parent."""
+    """Yield a `Figure` of the first two child rows' numbers in `DrawnRows`, and one of differences in a parent."""
     linked, (parent, child) = rows.linked, rows.linked.names
     name, before, apart = linked.difference, number_bands(linked), difference_bands(linked)
     if name is None or before is None or apart is None:
@@ -203,7 +203,7 @@ def _band(bands: Bands, numbers: Array) -> Array:
 
 
 def _numbers_named(bands: Bands, linked: LinkedSchema) -> list[str]:
-    """Return a list of names of `bands` for readers: whole numbers as "10 to 19", others as the schema spells them."""
+    """Return a list of names of `bands` for readers: "10 to 19" for whole numbers of a `LinkedSchema`."""
     column = linked.child.column(linked.difference or "")
     if not isinstance(column, Numeric) or not column.integer or isinstance(column, Temporal):
         return list(bands.levels)
@@ -213,7 +213,7 @@ def _numbers_named(bands: Bands, linked: LinkedSchema) -> list[str]:
 
 
 def _generations(rows: DrawnRows) -> Iterator[Figure]:
-    """Yield bars of the generations in a parent, where a count of the young says how old an adult is at least.
+    """Yield a `Figure` of the generations in `DrawnRows`, where a count of the young says how old an adult is.
 
     They are the most rows of which each has a number larger than that before by at least that much.
     """
@@ -234,7 +234,7 @@ def _generations(rows: DrawnRows) -> Iterator[Figure]:
 
 
 def _adult(linked: LinkedSchema) -> float | None:
-    """Return the least number above a range "..N" of the difference's column that a count has; None without one."""
+    """Return the least number above a range "..N" of a `LinkedSchema`'s difference in a count; None without one."""
     column = linked.child.columns.get(linked.difference or "")
     if not isinstance(column, Numeric) or not column.integer or isinstance(column, Temporal):
         return None
@@ -267,7 +267,7 @@ def generations(home: Array, numbers: Array, gap: float, parents: int) -> Array:
 
 
 def _sums(rows: DrawnRows) -> Iterator[Figure]:
-    """Yield a table of the summed column by number of child rows: median, and the middle half."""
+    """Yield a `Figure` of the summed column of `DrawnRows` by number of child rows: median, and the middle half."""
     linked = rows.linked
     if linked.sum is None:
         return

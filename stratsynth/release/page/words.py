@@ -170,7 +170,7 @@ def promise(certificate: Certificate) -> list[str]:
 
 
 def for_one_row(certificate: Certificate) -> list[Fact]:
-    """Return a list of one (caption, sentence) on the worth of a promise for one child row of linked tables; else [].
+    """Return a list of one (caption, sentence) on a `Certificate`'s worth for one child row of linked tables; else [].
 
     A child row more, fewer or other changes all that is counted of its parent, which is an exchange of that parent.
     """
@@ -190,9 +190,9 @@ def for_one_row(certificate: Certificate) -> list[Fact]:
 
 
 def protected(certificate: Certificate) -> list[str]:
-    """Return a list of one sentence on what two linked tables protect, and its worth for one child row; [] for others.
+    """Return a list of a sentence on what a `Certificate` of linked tables protects, and the worth for one row.
 
-    It opens the page.
+    It opens the page; empty for one table.
     """
     unit, stated = certificate.unit, certificate.guarantee
     if isinstance(unit, str) or not unit.tables:
