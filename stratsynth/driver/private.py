@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.exact import EXACT
 from stratsynth.accounting.units import for_units
 from stratsynth.driver import journal
 from stratsynth.driver.answering import Answerer
@@ -81,6 +82,7 @@ class PrivateAnswers(AnswerSource):
         """
         self._load = load
         self._account = account
+        self.exact = account.budget.accounting == EXACT
         self._entropy = entropy
         self._admits = admits
         self._answered = answered

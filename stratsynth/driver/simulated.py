@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stratsynth.accounting.exact import EXACT
 from stratsynth.driver.lockstep import AnswerSource, Asked
 from stratsynth.driver.private import Admits, bill
 from stratsynth.questions import Answer, Split
@@ -39,6 +40,7 @@ class SimulatedAnswers(AnswerSource):
     ) -> None:
         """Charge to `account`; `size` returns a path's public size, `admits` refuses what is not declared."""
         self._account = account
+        self.exact = account.budget.accounting == EXACT
         self._size = size
         self._admits = admits
         self._represents: dict[StratumPath, tuple[StratumPath, ...]] = {(): ((),)}
