@@ -41,7 +41,7 @@ def widened(s: float) -> float:
             f'budget: accounting = "exact" is for noise of a standard deviation of {LEAST:g} or more, not {s:.3g}: so '
             'little costs less in accounting = "zcdp".'
         )
-    return math.sqrt(s * s + 1 + s / 100) * (1 + 1e-15)
+    return math.sqrt(s * s + 1 + s / 100) * (1 + 1e-14)
 
 
 def narrowed(sigma: float) -> float:

@@ -102,9 +102,7 @@ class Question(ABC):
     def exactly(self) -> Question:
         """Return the question with noise that the exact curve of Gaussian noise prices; Unsupported for other noise."""
         if getattr(self, "currency", None) not in IN_RHO:
-            raise Unsupported(
-                f'budget: accounting = "exact" has no price for this {type(self).__name__}; leave it out.'
-            )
+            raise Unsupported(f'budget: accounting = "exact" does not price this {type(self).__name__}; leave it out.')
         return replace(self, currency=Currency.EXACT)  # type: ignore[type-var]
 
     @abstractmethod

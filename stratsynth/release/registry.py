@@ -195,7 +195,8 @@ def _protection(release: Release) -> dict[str, Any]:
                 **({"rho": guarantee.rho} if currency in IN_RHO else {}),
             },
             "privacy_parameters_details": f"Epsilon at this delta, of one {unit}, whether {'; '.join(others)}. "
-            f"{CONVERSIONS[currency]['source']}.",
+            f"{CONVERSIONS[currency]['source']}."
+            f"{'' if guarantee.mu is None else f' mu is {guarantee.mu:.6g}.'}",
         },
     }
 
