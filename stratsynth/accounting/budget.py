@@ -70,7 +70,7 @@ class Currency(StrEnum):
         return {"zcdp": "rho", "exact": "rho", "sampled": "steps"}.get(self.value, "epsilon")
 
 
-IN_RHO: Mapping[str, Callable[[float, float], float]] = {Currency.ZCDP: epsilon_of, Currency.EXACT: epsilon_exact}
+IN_RHO: Mapping[Currency, Callable[[float, float], float]] = {Currency.ZCDP: epsilon_of, Currency.EXACT: epsilon_exact}
 """Conversion of rho, at a delta, to epsilon, by currency."""
 OPENED_IN_RHO = (*IN_RHO, Currency.SAMPLED)
 """Currencies of fits whose first question costs rho; that of others costs pure epsilon."""

@@ -154,7 +154,7 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
 def stated_budget(budget: Budget) -> dict[str, Any]:
     """Return a budget as a dict of `Budget`'s arguments; unit, rows, public columns, accounting if not the defaults."""
     unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
-    more = {"public": list(budget.public)} if budget.public else {}
+    more: dict[str, Any] = {"public": list(budget.public)} if budget.public else {}
     more |= {"accounting": budget.accounting} if budget.accounting != Currency.ZCDP else {}
     return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **more}
 

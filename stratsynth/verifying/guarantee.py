@@ -215,6 +215,6 @@ def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple
     for stratum in dict.fromkeys(charge.path[0] for charge in charges if charge.path):
         way = [charge for charge in charges if not charge.path or charge.path[0] == stratum]
         spent = float(Spending(stated.budget.neighbours, way).spent())
-        convert = IN_RHO.get(stated.allot.currency, lambda spent, _: spent)
-        epsilon = convert(spent, stated.slack)
+        convert = IN_RHO.get(stated.allot.currency)
+        epsilon = spent if convert is None else convert(spent, stated.slack)
         yield label(named_path((stratum,), certificate)), epsilon
