@@ -50,7 +50,11 @@ class AuditedAnswers(AnswerSource):
         self._account = FitAccount(allot.promise, allot, Standing(None, None, 1.0, 1), seed=0)
         parts = (lambda: rows), self._account, SystemEntropy()
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
-        self.exact = self._answers.exact
+
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self._answers.exact
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Return the list of noisy answers, one to each question `asked`, as in a fit: charge, read, add noise."""

@@ -35,11 +35,7 @@ class Worst:
 def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None = None) -> dict[str, float | None]:
     """Return {step of one record or unit: epsilon at the budget's delta}; None for a step without a price.
 
-    Args:
-        spending: Charges so far.
-        budget: The promised (epsilon, delta), with neighbours and unit.
-        allot: The reserved amount.
-        worst: For an adaptive mechanism, its worst-case course; None if the charges bound every course.
+    Charges so far are `spending`, of the reserved `allot`; `worst` is an adaptive mechanism's course, else None.
     """
     if allot.currency == Currency.CLAIMED:  # whoever claims an epsilon does not say what a move costs
         return {**dict.fromkeys(STEPS), str(budget.neighbours): budget.epsilon}

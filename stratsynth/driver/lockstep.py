@@ -44,8 +44,10 @@ class Asked:
 class AnswerSource(ABC):
     """Source of the answers of one run: private rows, made-up answers of a plan, or an audit."""
 
-    exact = False
-    """True if the fit spends in the currency `exact`."""
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return False
 
     def admit(self, asked: Asked) -> None:
         """Raise MechanismError if this run may not ask `asked`: a split with one program for several strata."""
@@ -129,16 +131,9 @@ class _Frame:
 
 
 def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solving = together) -> R:
-    """Run a program, and the programs it splits into, to the end, and return its result.
+    """Run a program, and those it splits into, to the end; return its value. `schema`: columns that vary over all rows.
 
-    Args:
-        program: The generator of questions.
-        schema: The columns that vary over all rows.
-        answers: Source of the answers to its questions.
-        solve: Solver of its work.
-
-    Returns:
-        The value that the program returns.
+    Questions go to `answers`, and work to `solve`.
     """
     root = _Frame(program, (), schema, answers)
     try:

@@ -40,7 +40,6 @@ class SimulatedAnswers(AnswerSource):
     ) -> None:
         """Charge to `account`; `size` returns a path's public size, `admits` refuses what is not declared."""
         self._account = account
-        self.exact = account.budget.accounting == EXACT
         self._size = size
         self._admits = admits
         self._represents: dict[StratumPath, tuple[StratumPath, ...]] = {(): ((),)}
@@ -51,6 +50,11 @@ class SimulatedAnswers(AnswerSource):
         """Number of batches that read rows: all but those whose tables are known from earlier ones."""
         self._known: set[tuple[StratumPath, Clique]] = set()
         self.seen: list[Seen] = []
+
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self._account.budget.accounting == EXACT
 
     def admit(self, asked: Asked) -> None:
         """Note the paths that each program of a split `asked` stands for.

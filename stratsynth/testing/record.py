@@ -111,9 +111,10 @@ class _Recorder(AnswerSource):
     run: Run
     frozen: Run | None
 
-    def __post_init__(self) -> None:
-        """Have questions priced as the driver does."""
-        self.exact = self.answers.exact
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self.answers.exact
 
     def admit(self, asked: Asked) -> None:
         """Refuse a question `asked` that the mechanism has not declared, with a MechanismError as in a fit."""

@@ -31,6 +31,7 @@ CLIPS = "were clipped as their charges say: the certificate does not hold the cl
 """Words on sums whose clips nothing in a release states."""
 MOST = 10
 """Largest number of wrong charges that are named."""
+WIDER = " Of tables in `exact`, sigma counts as s alone, where sigma^2 = s^2 + 1 + s / 100: they are of discrete noise."
 _SILENT = "it does not state its noise"
 
 
@@ -58,6 +59,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
         notes.checked.append(
             "Each charge pays for its noise: Gaussian noise at rho = D^2 / (2 sigma^2), Laplace noise at epsilon = D / "
             "scale, a choice at rho = epsilon^2 / 8, or in pure epsilon at that; D is the sensitivity."
+            f"{WIDER if stated.allot.currency == Currency.EXACT else ''}"
         )
     if not any(charge.kind in {"counts", "total"} for _, charge, _ in wrong):
         _measurements(charges, paths, folder, notes, strict=not strange)

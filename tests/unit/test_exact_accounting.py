@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import shutil
 import sys
 from typing import Any
@@ -24,9 +25,11 @@ from stratsynth.accounting.standing import largest, rule
 from stratsynth.accounting.totals import total as all_fits
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import AIM, CoinPress, Independent
+from stratsynth.certificate import Certificate
 from stratsynth.errors import BudgetRefused, MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import make
 from stratsynth.questions import Columns, Counts, Distance, Total, choose, counts, total
+from stratsynth.release.page.words import accounting, promise
 from stratsynth.schema import Schema, Unit
 from stratsynth.schema.weight import RowWeight
 from stratsynth.testing import check_contract, worlds
@@ -71,7 +74,20 @@ def test_a_release_states_theorem_and_errors_of_tests_and_is_verified(name, rele
     assert [each["alpha"] for each in guarantee["tradeoff"]] == [0.001, 0.01, 0.05, 0.1]
     assert all(0.8 < each["beta"] < 1 - each["alpha"] for each in guarantee["tradeoff"])
     verdict = ss.verify(releases[name])
+    assert any("sigma^2 = s^2 + 1 + s / 100" in line for line in verdict.checked)
     assert [f for f in verdict.findings if "seeded" not in f and "promises nothing" not in f] == []
+
+
+def test_pages_say_errors_of_tests_and_never_more_than_holds(releases):
+    certificate = Certificate.from_dict(record_of(releases["independent"]))
+    (said,) = [line for line in promise(certificate) if line.startswith("Put as a test")]
+    stated = {each.alpha: each.beta for each in certificate.guarantee.tradeoff}
+    told = float(re.search(r"5 of 100 cases of the one is wrong in fewer than ([\d.]+) of 100", said)[1])
+    assert stated[0.05] - 1e-4 <= told / 100 <= stated[0.05]
+    assert "Gaussian DP by its exact curve" in accounting(certificate)
+    plain = Certificate.from_dict(dict(small.small_release(seed=1).certificate))
+    assert not any(line.startswith("Put as a test") for line in promise(plain))
+    assert accounting(plain) == "zcdp"
 
 
 FORGED = {

@@ -179,16 +179,16 @@ def accounting(certificate: Certificate) -> str:
 
 
 def _as_tests(certificate: Certificate) -> list[str]:
-    """Return a list of one sentence, errors of tests under the exact curve of Gaussian noise; [] in other currencies."""
+    """Return a list of one sentence, errors of tests by the exact curve of Gaussian noise; [] in other currencies."""
     errors = {f"{100 * e.alpha:g}": f"{math.floor(1e4 * e.beta) / 100:g}" for e in certificate.guarantee.tradeoff}
     if "5" not in errors:
         return []
     one, others = errors.pop("5"), "; ".join(f"at most {alpha}: {beta}" for alpha, beta in errors.items())
     return [
         (
-            "Put as a test: of all who decide by this release, and by whatever else they know, which of two such tables "
-            f"was used, nobody who is wrong in at most 5 of 100 cases of the one is wrong in fewer than {one} of 100 "
-            f"cases of the other ({others})."
+            "Put as a test: of all who decide by this release, and by whatever else they know, which of two such "
+            "tables was used, nobody who is wrong in at most 5 of 100 cases of the one is wrong in fewer than "
+            f"{one} of 100 cases of the other ({others})."
         )
     ]
 
