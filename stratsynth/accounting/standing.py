@@ -175,6 +175,8 @@ class Outlook:
     """Largest epsilon that one fit like the first would be granted before them; None without a cap."""
     granted: bool = True
     """True if all of them together keep to the cap."""
+    currency: Currency = Currency.ZCDP
+    """Currency, `zcdp` or `exact`, in which the account adds up fits in rho."""
 
     @property
     def left_epsilon(self) -> float | None:
@@ -220,4 +222,4 @@ def afford_all(
         )
     after = after if after < math.inf else total([*reserved, *new], readable([*reserved, *new], delta))
     most = None if cap is None or like is None else largest(cap, reserved, like, delta)
-    return Outlook(len(new), asked, spent, after, cap, most, granted=not beyond)
+    return Outlook(len(new), asked, spent, after, cap, most, not beyond, in_rho([*reserved, *new])[0])

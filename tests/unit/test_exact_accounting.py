@@ -21,7 +21,7 @@ from stratsynth import Budget, Numeric, Stratified, StratumBudgets, Weights
 from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.exact import epsilon_exact
 from stratsynth.accounting.history import read_ledger
-from stratsynth.accounting.standing import largest, rule
+from stratsynth.accounting.standing import afford_all, largest, rule
 from stratsynth.accounting.totals import total as all_fits
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import AIM, CoinPress, Independent
@@ -254,6 +254,8 @@ def test_a_refusal_says_how_epsilons_add_up(data):
     with pytest.raises(BudgetRefused, match=r"Gaussian DP, as in its first fit with accounting = \"exact\""):
         ss.fit(Independent(), table(data, cap=1.2), EXACT)
     assert "zCDP among them" in rule(1e-9, Currency.EXACT)
+    assert afford_all(None, [], [EXACT.zcdp()], 1e-9).currency == Currency.EXACT
+    assert afford_all(None, [PLAIN.zcdp()], [EXACT.zcdp()], 1e-9).currency == Currency.ZCDP
 
 
 # Interruptions
