@@ -90,6 +90,20 @@ def test_pages_say_errors_of_tests_and_never_more_than_holds(releases):
     assert accounting(plain) == "zcdp"
 
 
+def test_a_first_question_is_a_part_of_the_exact_amount(tmp_path):
+    people, path = ss.census.make(4_000, seed=1), tmp_path / "people.csv"
+    people.to_csv(path, index=False)
+    opened = ss.open_table(path, schema=ss.census.schema(), declared_size=4_000, ledger=tmp_path / "people.ledger")
+    folder = ss.fit(Independent(), opened, EXACT).save(tmp_path / "release")
+    stated = record_of(folder)
+    first = next(charge for charge in stated["charges"] if charge["kind"] == "usable")
+    assert first["rho"] == pytest.approx(EXACT.zcdp().rho / 100, rel=1e-6)
+    assert sum(charge["rho"] for charge in stated["charges"]) == pytest.approx(stated["guarantee"]["rho"], rel=1e-9)
+    assert ss.verify(folder, ledger=tmp_path / "people.ledger").ok
+    made = [line["allot"] for line in lines_of(tmp_path / "people.ledger") if "allot" in line]
+    assert [allot["currency"] for allot in made] == ["exact", "exact"]
+
+
 FORGED = {
     "mu": (lambda g: g.update(mu=g["mu"] / 2), "mu or its errors"),
     "errors": (lambda g: g["tradeoff"][0].update(beta=0.9999), "mu or its errors"),
