@@ -29,7 +29,7 @@ from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.product import product
 from stratsynth.adapters.engine.solve import MOST_CELLS, MeasuredTable, engine
-from stratsynth.adapters.engine.zeros import forbidden, held_together
+from stratsynth.adapters.engine.structure import forbidden, held_together
 from stratsynth.adapters.shared.denoised import denoised
 from stratsynth.adapters.shared.few import borrows, only_columns
 from stratsynth.adapters.shared.graphical import GraphicalLearner
@@ -128,8 +128,11 @@ class MST(Poolable[Graphical]):
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
         ones = columns_by(public, paid, total)
-        # in place of the paper's compression, which merges rare levels
-        tables = (*map(MeasuredTable.of, paid), *_without_rare(twos, ones, self.rare))
+        # in place of the paper's compression, which merges rare levels: pairs are fitted without cells of levels whose
+        # count is below `rare` times its noise; a negative count would be below 0 times its noise
+        common = {table.clique[0]: table.values >= self.rare * table.sigma for table in ones} if self.rare else {}
+        among = (np.logical_and.outer(*map(common.__getitem__, t.clique)) if common else None for t in twos)
+        tables = (*map(MeasuredTable.of, paid), *map(MeasuredTable.of, twos, among))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         known = within_size(public.known, sizes, MOST_KNOWN)
         known = within_size(known, sizes, MOST_CELLS, [table.clique for table in twos])
@@ -252,17 +255,3 @@ def _distribution(table: NoisyTable) -> NDArray[np.float64]:
     """
     weight = np.maximum(table.values, 0).astype(np.float64)
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
-
-
-def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
-    """Return a tuple of `MeasuredTable`s, the pairs' tables `twos` without cells of rare levels.
-
-    Rare are levels whose count in `ones`, the columns' tables, is below `times` its noise; with 0 none are.
-    """
-    if not times:  # a negative count would be below 0 times its noise
-        return tuple(MeasuredTable.of(table) for table in twos)
-    common = {table.clique[0]: table.values >= times * table.sigma for table in ones}
-    return tuple(
-        MeasuredTable.of(table, np.logical_and.outer(common[table.clique[0]], common[table.clique[1]]))
-        for table in twos
-    )

@@ -19,8 +19,7 @@ import numpy as np
 
 from stratsynth.adapters.engine.beliefs import Beliefs, Factor
 from stratsynth.adapters.engine.forest import NEVER, Floats
-from stratsynth.adapters.engine.structure import Clique, model_cells
-from stratsynth.adapters.engine.zeros import Forbidden, forbidden
+from stratsynth.adapters.engine.structure import Clique, Forbidden, forbidden, model_cells
 from stratsynth.errors import MechanismError, UsageError
 
 if TYPE_CHECKING:

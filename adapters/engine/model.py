@@ -14,9 +14,8 @@ from weakref import ref
 import numpy as np
 
 from stratsynth.adapters.engine.dense import laid_out
-from stratsynth.adapters.engine.forest import NEVER, Floats, Forest
+from stratsynth.adapters.engine.forest import NEVER, Floats, Forest, sample
 from stratsynth.adapters.engine.marginals import Marginals
-from stratsynth.adapters.engine.sampling import sample
 from stratsynth.adapters.engine.solve import Solution
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 from stratsynth.errors import MechanismError, ReleaseError

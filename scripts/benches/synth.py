@@ -108,7 +108,7 @@ def sampling(acs: str | None) -> list[Figure]:
 
 def near(model: Any, n: int, times: int = 8) -> list[Figure]:
     """Distance of n drawn rows from their model, and with the steps of each draw in random order instead."""
-    from stratsynth.adapters.engine import sampling
+    from stratsynth.adapters.engine import forest
     from stratsynth.adapters.shared.drawing import Draws
     from stratsynth.evaluation.scores.marginals import some_cliques
 
@@ -130,9 +130,9 @@ def near(model: Any, n: int, times: int = 8) -> list[Figure]:
 
     found = {}
     for kind in (Draws, Shuffled):
-        sampling.Draws = kind  # type: ignore[misc]
+        forest.Draws = kind  # type: ignore[attr-defined]
         found[kind] = [distance(seed) for seed in range(times)]
-    sampling.Draws = Draws  # type: ignore[misc]
+    forest.Draws = Draws  # type: ignore[attr-defined]
     return [
         Figure(f"  {n:,} rows from their model, mean L1 of 64 triples", float(np.mean(found[Draws])), "of 2", times),
         Figure("  the same with steps in random order", float(np.mean(found[Shuffled])), "of 2", times),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from stratsynth.answers.quantiles import numbers_at
 from stratsynth.answers.query import codes
-from stratsynth.answers.within import numbers_at
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric
 from stratsynth.schema.inside import declared, middles

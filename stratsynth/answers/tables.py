@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stratsynth.certificate import Certificate, ComparisonStated
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Numeric, Schema
     from stratsynth.strata import StratumPath
@@ -258,14 +258,11 @@ def _public(certificate: Certificate) -> Mapping[str, float]:
     return {
         each.stratum: each.declared if each.share is None else each.share * size
         for each in found
-        if each.what == "share" and each.declared is not None and not _larger(each)
+        if each.what == "share"
+        and each.declared is not None
+        and not (each.verdict == "differs" and each.measured > each.declared)
+        and each.verdict not in {"more", "far more"}  # words of older certificates
     }
-
-
-def _larger(each: ComparisonStated) -> bool:
-    """True if a group's comparison, `each`, says that it was measured larger than declared; older words count."""
-    beyond = each.verdict == "differs" and each.measured > (each.declared or 0.0)
-    return beyond or each.verdict in {"more", "far more"}
 
 
 def label_of(stratum: Stratum, certificate: Certificate) -> str:

@@ -18,9 +18,9 @@ from stratsynth.data.in_memory import FrameSource
 from stratsynth.errors import SchemaError
 from stratsynth.schema import typed, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
-from stratsynth.schema.figures import figure
 from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.text import INFINITE, meaning
+from stratsynth.schema.typed import figure
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source

@@ -74,25 +74,20 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
         numbers = [i for i, clique in enumerate(cliques) if len(clique) == width]
         for start in range(0, len(numbers), AT_ONCE):
             here = numbers[start : start + AT_ONCE]
-            found.update(zip(here, _of_equal_width(rows, [cliques[i] for i in here]), strict=True))
+            shapes = [rows.schema.shape(cliques[i]) for i in here]
+            ends = list(accumulate(map(math.prod, shapes)))
+            cell = np.zeros((len(here), rows.size), np.intp)
+            for axis in range(width):
+                cell *= np.array([shape[axis] for shape in shapes])[:, None]
+                cell += np.array([rows.codes[cliques[i][axis]] for i in here])
+            # Each table has its own range of cell numbers.
+            cell += np.array([0, *ends[:-1]])[:, None]
+            weights = None if rows.weights is None else np.tile(rows.weights, len(here))
+            flat = np.bincount(cell.ravel(), weights, minlength=ends[-1]).astype(np.int64, copy=False)
+            flat *= rows.schema.row_weight.each
+            for i, begin, end, shape in zip(here, [0, *ends[:-1]], ends, shapes, strict=True):
+                found[i] = flat[begin:end].reshape(shape)
     return [found[number] for number in range(len(cliques))]
-
-
-def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
-    """Yield each clique's integer table of the rows, by weight; the cliques have one width: one `bincount` for all."""
-    shapes = list(map(rows.schema.shape, cliques))
-    ends = list(accumulate(map(math.prod, shapes)))
-    cell = np.zeros((len(cliques), rows.size), np.intp)
-    for axis in range(len(cliques[0])):
-        cell *= np.array([shape[axis] for shape in shapes])[:, None]
-        cell += np.array([rows.codes[clique[axis]] for clique in cliques])
-    # Each table has its own range of cell numbers.
-    cell += np.array([0, *ends[:-1]])[:, None]
-    weights = None if rows.weights is None else np.tile(rows.weights, len(cliques))
-    flat = np.bincount(cell.ravel(), weights, minlength=ends[-1]).astype(np.int64, copy=False)
-    flat *= rows.schema.row_weight.each
-    for start, end, shape in zip([0, *ends], ends, shapes, strict=False):
-        yield flat[start:end].reshape(shape)
 
 
 def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:

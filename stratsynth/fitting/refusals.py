@@ -19,7 +19,6 @@ from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from stratsynth.accounting.budget import Budget
@@ -123,17 +122,17 @@ def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark
     benchmark.read(prepared.public.schema)
 
 
-def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: bool) -> None:
+def check_exact(begun: frozenset[str], otherwise: str, exact: bool) -> None:
     """Raise UsageError for an interrupted fit whose exact totals were switched on or off meanwhile.
 
     Its reservation says what it does not protect, and its certificate would say something else.
 
     Args:
-        begun: Hashes of the fixed sections with which equal fits were begun that are not over.
-        sections: Mapping from True to the hash of this fit's fixed sections with exact totals, from False without.
+        begun: Hashes of the fixed sections with which equal fits were begun that are not over; this one's is not there.
+        otherwise: Hash of this fit's fixed sections if it had exact totals and has none, or the reverse.
         exact: True if the fit has exact totals now.
     """
-    if sections[not exact] in begun and sections[exact] not in begun:
+    if otherwise in begun:
         was, other = ("without", "with") if exact else ("with", "without")
         raise UsageError(
             f"benchmark: this fit was begun {was} exact totals of the private rows, was interrupted, and would go on "

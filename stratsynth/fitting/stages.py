@@ -155,10 +155,11 @@ class Fit:
             prepared = before if asked(before).identity in interrupted else prepared
         request = asked(prepared)
         counted = table.counted_by(prepared.public.schema)
-        sections = {exact: sections_digest(fixed_sections(prepared, counted, exact)) for exact in (False, True)}
-        check_exact(interrupted.get(request.identity, frozenset()), sections, exact=options.exact)
-        request = replace(request, sections=sections[options.exact])
-        return cls(prepared, counted, options, request)
+        sections = sections_digest(fixed_sections(prepared, counted, options.exact))
+        begun = interrupted.get(request.identity, frozenset())
+        if begun and sections not in begun:
+            check_exact(begun, sections_digest(fixed_sections(prepared, counted, not options.exact)), options.exact)
+        return cls(prepared, counted, options, replace(request, sections=sections))
 
     def rehearse(self, observer: Observer = SILENT) -> None:
         """Run the fit on simulated answers, shown to `observer`.

@@ -162,11 +162,6 @@ def clipped_columns(schema: Schema) -> tuple[ClippedColumn, ...]:
     )
 
 
-def declares_clip(schema: Schema) -> bool:
-    """True if a numeric column of the schema declares a clip, up to which its values are summed."""
-    return any(isinstance(column, Numeric) and column.clip is not None for column in schema.columns.values())
-
-
 def share_of(schema: Schema) -> float:
     """Return the part of a fit's amount for clipped sums: the largest that a column of the schema declares, or 0."""
     columns = [column for column in schema.columns.values() if isinstance(column, Numeric) and column.clip is not None]

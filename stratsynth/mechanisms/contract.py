@@ -78,7 +78,8 @@ class Public:
     @property
     def asked(self) -> tuple[tuple[str], ...]:
         """Cliques (name,) of all columns without a certain known table: those that are left to be counted."""
-        return tuple(clique for clique in self.schema.oneways if not self.already_known(clique))
+        cliques = self.schema.oneways
+        return tuple(clique for clique in cliques if not self.already_known(clique)) if self.known else cliques
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
         """Return `Public` facts about one stratum that has this share, `exact` or not, of all records.

@@ -17,7 +17,7 @@ import numpy as np
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.base import Model, Returns, State
 from stratsynth.models.intervals import half_width
-from stratsynth.models.parts import opened, stored
+from stratsynth.models.mixture import opened, stored
 from stratsynth.schema import Numeric, Schema
 from stratsynth.strata import Stratum, StratumPath
 

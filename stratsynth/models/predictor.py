@@ -11,7 +11,7 @@ import numpy as np
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.base import Codes, Model, Returns, State
-from stratsynth.models.parts import opened, stored
+from stratsynth.models.mixture import opened, stored
 from stratsynth.strata import Stratum, StratumPath
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from stratsynth.errors import ReleaseError
 from stratsynth.files.atomic import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
-from stratsynth.mechanisms.words import KEY as MECHANISM_WORDS
-from stratsynth.mechanisms.words import stated
+from stratsynth.mechanisms.registry import KEY as MECHANISM_WORDS
+from stratsynth.mechanisms.registry import stated
 from stratsynth.models.mixture import Mixture
 from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, gaussian_entries, read_stated
@@ -181,9 +181,9 @@ def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False)
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **({"bands": [each.to_dict() for each in prepared.bands]} if prepared.bands else {}),
-        **({} if prepared.sums is None else {"sums": prepared.sums.to_dict()}),
-        **({} if prepared.bin_sums is None else {"bin_sums": prepared.bin_sums.to_dict()}),
-        **({} if prepared.by_tables is None else {"by_tables": prepared.by_tables.to_dict()}),
+        **({} if prepared.beside.sums is None else {"sums": prepared.beside.sums.to_dict()}),
+        **({} if prepared.beside.bin_sums is None else {"bin_sums": prepared.beside.bin_sums.to_dict()}),
+        **({} if prepared.beside.by_tables is None else {"by_tables": prepared.beside.by_tables.to_dict()}),
     }
 
 

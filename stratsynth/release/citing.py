@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.mechanisms.words import Words, installed_words, words_of
+from stratsynth.mechanisms.registry import Words, installed_words, words_of
 from stratsynth.papers import PAPERS, STRATIFICATION
 from stratsynth.references import Reference, numbered
 from stratsynth.version import VERSION

@@ -19,12 +19,11 @@ import numpy as np
 from stratsynth.checks import check_integer, flag, is_list, is_texts, number, quoted_value
 from stratsynth.digest import digest
 from stratsynth.errors import RecipeError, SchemaError, StratsynthError, UsageError, nearest
-from stratsynth.files.outside import sha256
-from stratsynth.files.records import MAX_BYTES, level, records
+from stratsynth.files.outside import MAX_BYTES, level, records, sha256
 from stratsynth.inputs import check_citation, check_keys
 from stratsynth.models.controls import CONVERGED, ControlTotals, kinds_of, raked
 from stratsynth.models.rules import broken
-from stratsynth.schema.figures import figure
+from stratsynth.schema.typed import figure
 from stratsynth.schema.where import levels_of
 
 if TYPE_CHECKING:

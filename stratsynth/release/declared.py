@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, measured_sizes, size_estimates
+from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, size_estimates, sizes_by, squares_of
 from stratsynth.release.equivalence import CORRECTION, Difference, EquivalenceTest
 from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.weight import ONE
@@ -190,7 +190,8 @@ def sizes_of(
         counted: Noisy numbers of records in paid answers.
     """
     if measurements is not None and measurements.num_rows:
-        found = measured_sizes(model().schema, certificate, measurements, model)
+        squares = squares_of(model().schema, certificate, measurements, model)
+        found = None if squares is None else sizes_by(squares)
         if found is not None:
             return found
     return _counted_sizes(labels, counted, overlapping=bool(certificate.strata.families))

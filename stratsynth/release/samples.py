@@ -19,7 +19,7 @@ import numpy as np
 from stratsynth.answers.tables import Columns, measured
 from stratsynth.checks import check_integer, check_seed
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms.words import with_samples, words_of
+from stratsynth.mechanisms.registry import with_samples, words_of
 from stratsynth.models import TableModel
 from stratsynth.models.mixture import Mixture
 from stratsynth.release.declared import MEASURED

@@ -17,12 +17,12 @@ import numpy as np
 from stratsynth.answers.tables import label_of
 from stratsynth.checks import is_texts, number, quoted_value
 from stratsynth.errors import UsageError, WeightsError
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
 from stratsynth.release.reweigh import RatioOfShares, extreme, root, spread, together
 from stratsynth.schema import Numeric
-from stratsynth.schema.figures import figure
 from stratsynth.schema.inside import Inside, middles
+from stratsynth.schema.typed import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -138,7 +138,9 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
     """
     low, top = np.asarray(column.extents, np.float64)[codes].T
     end = top + column.integer
-    place, dense = _placed(codes, share, inside.density)
+    place, dense = share, np.zeros(len(codes), bool)
+    if inside.density is not None:
+        place, dense = _placed(codes, share, inside.density)
     if column.shape in LINEAR:
         # Not low + place * (end - low), whose difference can overflow; rounding must not leave the bin.
         drawn = low * (1 - place) + end * place
@@ -153,7 +155,8 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
         drawn[there] = pareto(low[there], end[there], share[there], inside.tail.slope)
     if column.integer:
         drawn = np.floor(drawn)
-    return multiples(column, np.clip(drawn, low, top) + 0.0, low, top)
+    drawn = np.clip(drawn, low, top) + 0.0
+    return multiples(column, drawn, low, top) if column.round else drawn
 
 
 def middles(column: Numeric, inside: Inside | None = None) -> tuple[float, ...]:
@@ -268,10 +271,8 @@ def _is_tail(column: Numeric, tail: Tail) -> bool:
     return bool(tail.bins(column).size) and column.extents[int(tail.steep(column)[0])][0] > 0
 
 
-def _placed(codes: Codes, share: Floats, density: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
+def _placed(codes: Codes, share: Floats, density: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Return two arrays by row: place, 0 to 1, in the bin of `codes` below which `share` lies; mask: has `density`."""
-    if density is None:
-        return share, np.zeros(len(codes), bool)
     total = density.sum(axis=1)
     known = total > 0
     steps = np.cumsum(np.where(known[:, None], density, 1.0), axis=1)

@@ -16,12 +16,13 @@ from zoneinfo import ZoneInfo
 from stratsynth.checks import quoted_value
 from stratsynth.errors import SchemaError
 from stratsynth.schema import checks
-from stratsynth.schema.text import INFINITE, MISSING, meaning
+from stratsynth.schema.text import INFINITE, MISSING, meaning, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stratsynth.schema.columns import Categorical, Numeric
+
 
 TypedValue: TypeAlias = str | float | Decimal | None
 """Value of a level in a synthetic table, a whole number or truth value too; None for null."""
@@ -139,11 +140,11 @@ def _check_numbers(column: Any, kind: str) -> None:
         checks.refuse(f"stored {kind!r} has no infinity, which `special` names")
     if (parts := _DECIMAL.fullmatch(kind)) and not column.integer and not (column.digits or 0) <= int(parts[2]):
         checks.refuse(f"stored {kind!r} has fewer decimals than digits = {column.digits}")
-    for number in (column.lower, column.upper, *(word for word in words if word is not None)):
-        exact = Decimal(number)
+    for bound in (column.lower, column.upper, *(word for word in words if word is not None)):
+        exact = Decimal(bound)
         exact = round(exact, int(parts[2])) if parts else exact
         if kind != "float64" and not _holds(kind, exact):
-            checks.refuse(f"stored {kind!r} cannot hold {column.spell(number)}")
+            checks.refuse(f"stored {kind!r} cannot hold {column.spell(bound)}")
 
 
 def _check_times(column: Any, times: re.Match[str]) -> None:
@@ -176,3 +177,14 @@ def parts_of(stored: str) -> tuple[str, ...]:
         return ("decimal128", exact[1], exact[2])
     times = _TIMES.fullmatch(stored)
     return (stored,) if times is None else (times[1], times[2], times[3] or "")
+
+
+def figure(value: Any) -> float:
+    """Return the number in `value`, a cell of a small table, or that its text spells (`number`); NaN if none."""
+    if isinstance(value, str | bool):
+        found = number(str(value))
+        return math.nan if found is None else found
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -60,7 +60,10 @@ def check_type(name: str, kind: pa.DataType) -> None:
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
     """Return an int32 array by row of `data`: index in `column.levels` of the value; -1 for null and no level."""
     levels = pa.array(column.levels, pa.large_string())
-    known = _meanings(column)
+    known: dict[object, int] = {}  # number or truth value -> code of the level that spells it, -1 if several do
+    for code, value in enumerate(map(meaning, column.levels)):
+        if value is not None:
+            known[value] = -1 if value in known else code
     if column.stored == "float32" and pa.types.is_floating(data.type):
         data = data.cast(pa.float32(), safe=False)  # frames' reals have 64 bits, and the levels are spelt in 32
 
@@ -171,16 +174,6 @@ def spelling(data: pa.ChunkedArray) -> NDArray[np.uint64]:
 
 def _is_bytes(kind: pa.DataType) -> bool:
     return kind in _BYTES or pa.types.is_fixed_size_binary(kind)
-
-
-def _meanings(column: Categorical) -> dict[object, int]:
-    """Return a dict, number or truth value -> code of the column's level that spells it, -1 if several do."""
-    spelt = [meaning(level) for level in column.levels]
-    once: dict[object, int] = {}
-    for code, value in enumerate(spelt):
-        if value is not None:
-            once[value] = -1 if value in once else code
-    return once
 
 
 def _to_float(data: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -212,7 +212,13 @@ class Stratified(Groupwise[Any]):
             (table,) = yield from counts([tuple(self.by)], rho=asked)
             weights, total = counted(table, layout.strata, public.schema)
             public = self.sized(public, total, allot.promise)
-        allots = self._allots(public, allot, layout, asked)
+        if self.budgets is None:
+            left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
+            allots = dict.fromkeys(layout.strata, left)
+        else:
+            prices = self._prices(public, allot.promise)
+            part, paid = allot.amount / max(price.amount for price in prices.values()), asked + self.paid
+            allots = {s: replace(price, amount=less(price.amount * part, paid)) for s, price in prices.items()}
         inner, exact = self._inner(layout), self.weights.exact
         made_up = {s: share if size is None else round(size * share) for s, share in layout.shares.items()}
         return {
@@ -225,8 +231,10 @@ class Stratified(Groupwise[Any]):
 
         Small strata have one-way counts, if that was declared for them.
         """
+        if layout.declared.small != "one-way":
+            return lambda _: self.inner
         plain = make(ONE_WAY, {})
-        return lambda stratum: plain if layout.plainly(stratum) else self.inner
+        return lambda stratum: plain if stratum in layout.small else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
@@ -243,15 +251,6 @@ class Stratified(Groupwise[Any]):
                 found[key] = how.price(inside, replace(budget, epsilon=epsilon))
             prices[stratum] = found[key]
         return prices
-
-    def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
-        """Return {stratum of the layout: allotment} by public facts: parts of `allot` less `asked`, rho of counts."""
-        if self.budgets is None:
-            left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
-            return dict.fromkeys(layout.strata, left)
-        prices = self._prices(public, allot.promise)
-        part = allot.amount / max(price.amount for price in prices.values())
-        return {s: replace(price, amount=less(price.amount * part, asked + self.paid)) for s, price in prices.items()}
 
 
 def makes_strata(name: str) -> bool:

@@ -19,7 +19,7 @@ from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.page.measured import named_path
 from stratsynth.schema import Numeric, Schema
 from stratsynth.strata import label
-from stratsynth.verifying.noise import CLIPS
+from stratsynth.verifying.noise import CLIPS, noise_of
 from stratsynth.verifying.verdict import Notes
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ListedSum:
         rows = stated.budget.rows
         moved = [rows * self.moved, rows * self.moved * self.exchange]
         wanted = [*moved, self.price * rows ** POWER[stated.allot.currency], self.noise(stated)]
-        found = [*(charge.sensitivity[notion] for notion in PRICED), charge.amount, _noise(charge)]
+        found = [*(charge.sensitivity[notion] for notion in PRICED), charge.amount, noise_of(charge)]
         return all(map(_close, wanted, found))
 
 
@@ -267,12 +267,6 @@ def _price(section: SumsStated | BinSumStated) -> float:
     """Return the price of one row in `section`, rho or epsilon, a number; 0 if it states none."""
     price: float = section.rho or section.epsilon or 0.0
     return price
-
-
-def _noise(charge: Charge) -> float:
-    """Return the standard deviation of the noise of a `charge` for a sum, Gaussian or Laplace."""
-    details: Any = charge.details
-    return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 
 
 def _close(one: float, other: float) -> bool:

@@ -15,9 +15,8 @@ from stratsynth.mechanisms.terms import Terms
 
 ROOT = Path(__file__).parents[2]
 LISTED = trusted.modules()
-MOST_COUNTS, MOST_LINES = 9_000, 16_290
-"""The most lines that an auditor of counts from files has to read, and of all paths together: 16,200 before the exact
-curve of Gaussian noise, whose module holds what is proven of discrete noise there."""
+MOST_COUNTS, MOST_LINES = 9_000, 16_200
+"""The most lines that an auditor of counts from files has to read, and of all paths together."""
 GEM = {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20}
 STRATA = {"by": ["SEX"]}
 BORN = Temporal(kind="date", lower="1950-01-01", upper="2009-12-31", bins=6)

@@ -12,7 +12,7 @@ from stratsynth.census.acs.catalogue import Entry, code_lists, state_of
 from stratsynth.census.acs.dictionary import URL, Variable
 from stratsynth.data.overlap import check_public_inputs
 from stratsynth.errors import UsageError
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.inputs import check_citation
 from stratsynth.schema import Nested
 

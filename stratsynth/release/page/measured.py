@@ -134,6 +134,7 @@ class Names:
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
         """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
+        self._labels = {name: column.labels for name, column in schema.columns.items()}
         self.counted = "records" if certificate.row_weight is None else "people"
         if not isinstance(certificate.unit, str) and certificate.unit.tables:
             self.counted = f"{certificate.unit.tables[0]}s"
@@ -146,7 +147,7 @@ class Names:
             parts = []
             for stratum in path:
                 for (column, levels), name in zip(stratum.items, stratum.names, strict=True):
-                    meaning = self._meaning(column, levels[0]) if len(levels) == 1 else ""
+                    meaning = self._labels.get(column, {}).get(levels[0], "") if len(levels) == 1 else ""
                     parts.append(f"{column} {name}{f' ({meaning})' if meaning else ''}")
             self._called[label(path)] = ", ".join(parts)
         self._called[EVERYBODY] = "everybody"
@@ -167,11 +168,8 @@ class Names:
             levels = ()
         if len(levels) != table.cells:
             return [f"cell {i}" for i in range(table.cells)]
-        return [level + (f" {meaning}" if (meaning := self._meaning(table.clique, level)) else "") for level in levels]
-
-    def _meaning(self, column: str, level: str) -> str:
-        known = self._schema.columns.get(column)
-        return "" if known is None else known.labels.get(level, "")
+        labels = self._labels.get(table.clique, {})
+        return [f"{level} {labels[level]}" if labels.get(level) else level for level in levels]
 
 
 def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
