@@ -17,7 +17,6 @@ import stratsynth as ss
 from benches.small import table_of
 from stratsynth import census
 from stratsynth.accounting.public_budget import PublicBudget
-from stratsynth.adapters import CoinPress
 from stratsynth.evaluation.scores.marginals import coded
 from stratsynth.mechanisms import make
 from stratsynth.noise import SeededEntropy
@@ -62,7 +61,7 @@ def _cases(people: pd.DataFrame) -> Iterator[tuple[str, Any, Error]]:
 
     yield "independent", make("independent", {}), of_tables(schema.oneways)
     yield "fixed", make("fixed", {"tables": [list(pair) for pair in PAIRS]}), of_tables(PAIRS)
-    means = CoinPress(columns=["AGEP"], scale={"AGEP": 23})
+    means = make("coinpress", {"columns": ["AGEP"], "scale": {"AGEP": 23.0}})
     yield "coinpress", means, lambda release: abs(float(release.estimates()["value"].iloc[0]) - ages)
     line = make("group_regression", {"target": "AGEP", "features": ["SEX", "MAR", "ESR"]})
     wanted = _fitted(people, line, PublicBudget(1e6, 1e-9), 0).predict(people)
