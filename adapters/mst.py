@@ -120,9 +120,9 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program on public facts for `allot`, without `rng`: asks for columns and chosen pairs, and fits them.
+        """Program on public facts, for the allotment, not `rng`: asks for columns and pairs; returns a fitted Learner.
 
-        Returns a fitted `GraphicalLearner`, or an `Arbiter` between it and a prior.
+        That is a `GraphicalLearner`, or an `Arbiter` between it and a prior.
         """
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
@@ -161,10 +161,10 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program on public facts: an ordinary fit's charges for `allot`, choices among two pairs; no `rng`, no result.
+        """Program on public facts: charges of an ordinary fit with the allotment, choices among two pairs; no result.
 
-        Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
-        trees that are too large, and structural rules make no model larger than they may.
+        `rng` is not used. Choices among all pairs would take time in proportion to the cube of the number of columns.
+        `price` has refused trees that are too large, and structural rules make no model larger than they may.
         """
         yield from self._measured(public, allot, rehearsed=True)
         yield from work(LEFT_OUT, None)
@@ -172,7 +172,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program on public facts for the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
+        """Program on public facts: the paper's three steps by the allotment; returns (columns' tables, pairs' tables).
 
         Both are tuples of `NoisyTable`s. Where columns alone are counted, they get all of rho, and there are no pairs.
         With `rehearsed`, a flag, most candidates are left out.
@@ -198,7 +198,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Program for `rho` that returns a tuple of pairs, a spanning tree of the columns, by their tables `paid`.
+    """Program for `rho` that returns a tuple of pairs, a spanning tree of the columns, by their noisy tables `paid`.
 
     With `rehearsed`, a flag, most candidates are left out. The columns of a certain public table are joined already.
     """

@@ -143,7 +143,7 @@ def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
 
 
 def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
-    """Return citations `texts` as entries of kind "dataset" with `note`, each once, under keys `key1`, `key2`, ..."""
+    """Return citations `texts` as `Reference`s of kind "dataset" with `note`, each once, under `key` and a number."""
     return [
         Reference(key=f"{key}{number}", kind="dataset", title=text, note=note)
         for number, text in enumerate(dict.fromkeys(" ".join(text.split()) for text in texts), start=1)

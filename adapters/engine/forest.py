@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
-from stratsynth.adapters.shared.drawing import Draws
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -215,12 +215,12 @@ class Graphical(TableModel):
 
 @lru_cache(maxsize=32)
 def _laid_out(tree: JunctionTree) -> Forest:
-    """Return the `Forest` of one tree, cached for all strata of equal structure: it is larger than the potentials."""
+    """Return the `Forest` of a junction tree, cached for all strata of equal structure; larger than the potentials."""
     return laid_out([tree])
 
 
 def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -> None:
-    """Refuse (ReleaseError) a tree, or `potentials`, an array a clique, that do not fit `schema` or each other."""
+    """Refuse (ReleaseError) a junction tree, or `potentials`, one array a clique, unfit for `schema` or each other."""
     seen: set[str] = set()
     for i, (clique, table) in enumerate(zip(tree.cliques, potentials, strict=True)):
         parent, separator = tree.parents[i], tree.separators[i]

@@ -239,7 +239,7 @@ def _products(sizes: tuple[tuple[str, int], ...]) -> _Products:
 
 
 def check_size(tree: JunctionTree, most_cells: int) -> None:
-    """Refuse (Unsupported) a tree of more than `most_cells` cells in all; the message names its widest clique."""
+    """Refuse (Unsupported) a junction tree of over `most_cells` cells in all; the message names its widest clique."""
     if tree.cells > most_cells:
         widest = max(tree.cliques, key=lambda c: math.prod(tree.shape(c)))
         raise Unsupported(

@@ -148,7 +148,7 @@ class FairSGD(Mechanism[Regression | Network]):
         return task_of(self, public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts that runs the descent for `allot`; returns a `Regression` or `Network`.
+        """Program on public facts that runs the descent for the allotment; returns a `Regression` or `Network`.
 
         `rng` starts a network.
         """
@@ -157,7 +157,7 @@ class FairSGD(Mechanism[Regression | Network]):
         return task.form.model(learned.theta, self._facts(task, learned, round(allot.amount)))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult, steps: int) -> dict[str, Any]:
-        """Return a dict of figures of `learned`, the result of a task in so many `steps`.
+        """Return a dict of figures of the `FairSgdResult` of a `FairSgdProblem` in so many `steps`.
 
         Keys: steps, rate, clip, step_noise, and described, a dict of texts by heading.
         """

@@ -116,7 +116,7 @@ class Fixed(Mechanism[Graphical]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
-        """Program on public facts, spending `allot`, not `rng`: measures all tables and returns a `Graphical`."""
+        """Program on public facts, spending the allotment, not `rng`: measures all tables and returns a `Graphical`."""
         schema, wanted = public.schema, self._asked(public)
         cliques = tuple(wanted)
         weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)

@@ -35,7 +35,11 @@ class Worst:
 def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None = None) -> dict[str, float | None]:
     """Return {step of one record or unit: epsilon at the budget's delta}; None for a step without a price.
 
-    Charges so far are `spending`, of the reserved `allot`; `worst` is an adaptive mechanism's course, else None.
+    Args:
+        spending: Charges so far.
+        budget: The promised (epsilon, delta), with neighbours and unit.
+        allot: The allotment, with the reserved amount.
+        worst: For an adaptive mechanism, its worst-case course; None if the charges bound every course.
     """
     if allot.currency == Currency.CLAIMED:  # whoever claims an epsilon does not say what a move costs
         return {**dict.fromkeys(STEPS), str(budget.neighbours): budget.epsilon}
@@ -46,7 +50,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Return {step: epsilon} of STEPS at a budget's delta, of `spending` of `allot`, or of its `worst` if given."""
+    """Return {step: epsilon} of STEPS at a budget's delta, of `spending` of the allotment, or its `worst` if any."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 

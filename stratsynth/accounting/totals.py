@@ -16,7 +16,7 @@ from stratsynth.errors import BudgetRefused, UsageError
 
 
 def in_rho(reserved: Sequence[Allotment]) -> tuple[Currency, list[Allotment], list[Allotment]]:
-    """Return (currency whose conversion an account of `reserved` keeps to, those added up in rho, all others)."""
+    """Return (`Currency` of an account with `reserved`, each `Allotment` that it adds up in rho, all others)."""
     currency = next((allot.currency for allot in reserved if allot.currency in IN_RHO), Currency.ZCDP)
     kinds = set(IN_RHO) if currency == Currency.ZCDP else {currency}
     counted = [allot for allot in reserved if allot.currency in kinds]
@@ -39,7 +39,7 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """Return total epsilon of `reserved` and `new` at `delta`, a number or infinity; BudgetRefused beyond `cap`."""
+    """Return total epsilon of allotments, `reserved` and `new`, at `delta`, or infinity; BudgetRefused beyond `cap`."""
     if new.promise.epsilon > MOST_EPSILON:
         raise UsageError(f"epsilon {new.promise.epsilon:g} is for data declared public alone: these are charged.")
     after = total([*reserved, new], delta)

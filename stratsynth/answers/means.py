@@ -50,7 +50,7 @@ def means(squares: Squares, name: str, rows: Functions, level: float, effect: fl
         rows: Count of the rows with a number, one function a group.
         level: Probability of each interval.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
-        reference: Index of the group that each one is compared with; None for the means themselves.
+        reference: `Cells`: index of the group that each one is compared with; None for the means themselves.
     """
     ways = _Ways(squares, name, rows, level, effect)
     if ways.exact:
@@ -153,7 +153,7 @@ class _Ways:
     def _bounds(
         self, value: Functions, low: Functions, top: Functions, reference: Cells | None, clip: float = math.inf
     ) -> Answer:
-        """Return the Answer on means by sums `value`, intervals from lower ends by `low` to upper ends by `top`.
+        """Return the Answer on means by sums `value`, intervals from ends by `low` to ends by `top`, all `Functions`.
 
         Numbers above `clip` scatter as it. With `reference`, a cell's index for each cell, differences from its mean.
         """
@@ -196,7 +196,7 @@ class _Ways:
     def _answer(
         self, sums: Functions, clip: float = math.inf, reference: Cells | None = None, against: Functions | None = None
     ) -> Answer:
-        """Return the Answer on `sums` over rows, one a group; numbers above `clip` scatter as it.
+        """Return the Answer on `Functions`, sums over rows, one a group; numbers above `clip` scatter as it.
 
         With `reference`, a cell's index for each cell, on differences from its mean, by the sums `against` if any.
         """
@@ -233,7 +233,7 @@ def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Intera
 
 
 def _average(sums: Sequence[ClippedSum], unit: float) -> tuple[float, float]:
-    """Return (average of noisy sums by inverse variance, its variance), in units of `unit`; (0, infinity) of none."""
+    """Return (average of `ClippedSum`s by inverse variance, its variance), in units of `unit`; (0, infinity): none."""
     worth = math.fsum((unit / each.noise_sd) ** 2 for each in sums)
     if not worth:
         return 0.0, math.inf

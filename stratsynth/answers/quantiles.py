@@ -125,9 +125,9 @@ def _possible(test: Floats, margin: Floats) -> tuple[NDArray[np.intp], NDArray[n
 
 
 def _crossing(column: Numeric, law: Inside, test: Floats) -> Floats:
-    """Return an array, one entry a row of `test`: the column's number at which that row first reaches 0.
+    """Return an array, one entry a row of `test`: the numeric column's number at which that row first reaches 0.
 
-    Values of `test` are at the ends of bins; numbers lie between these by `law`.
+    Values of `test` are at the ends of bins; numbers lie between these by the `Inside` law.
     """
     after = np.where((up := test[:, 1:] >= 0).any(axis=1), up.argmax(axis=1), up.shape[1] - 1)
     every = np.arange(len(test))

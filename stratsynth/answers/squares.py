@@ -437,9 +437,9 @@ def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
 
 
 def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
-    """Return (interaction of `columns`, averaged by inverse variance over `tables` that have them; its variance).
+    """Return (interaction of `columns`, averaged by inverse variance over noisy tables that have them; its variance).
 
-    None if none does.
+    None if no table has them.
     """
     total, worth, wanted = np.zeros(1), 0.0, set(columns)
     for table in tables:

@@ -117,7 +117,7 @@ def read_tables(
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer, an Arrow table.
         model: Function that loads the model; called only if strata are split again, which the model alone records.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Raises:
         ReleaseError: Measurements that do not fit the schema.

@@ -164,7 +164,7 @@ def _name(kind: pa.DataType) -> str:
 
 
 def _time(column: Temporal, kind: pa.DataType) -> str | None:
-    """Return the text `stored` of a column of times by their Arrow type `kind`.
+    """Return the text `stored` of a temporal column of times by their Arrow type `kind`.
 
     None if it has no zone and the usual unit.
     """

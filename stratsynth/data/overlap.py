@@ -69,7 +69,7 @@ def check_public_inputs(
         weights: Data that weights are read from: declared public, or about other people.
         prior: Data that a prior is read from.
         translated: The rows of a prior with the schema's names and values, where it has others.
-        rows: The private rows, for a comparison by content. This reads both.
+        rows: The `Backend` with the private rows, for a comparison by content. This reads both.
         schema: The schema that a fit reads rows by, for such a comparison, and for that of declared data with the rows
             of other data in their folder that have an account.
 

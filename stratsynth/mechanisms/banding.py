@@ -125,7 +125,7 @@ def _of(rule: Rule) -> tuple[Mapping[str, Any], ...]:
 
 
 def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
-    """Return the width of a column's bands by `size` and `noise`, and why."""
+    """Return the width of a numeric column's bands by `size` and `noise`, and why."""
     width = next(width for width, least in LEAST.items() if size * width / len(column.extents) >= least * noise)
     if not LEAST[width]:
         return width, "the widest; narrower ones have too few records on average for the noise"
@@ -133,7 +133,7 @@ def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
 
 
 def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[float, ...]:
-    """Return a tuple, ends of bands of `column`, called `name`: multiples of `width`, and where rules begin or end."""
+    """Return a tuple, ends of bands of numeric column `name`: multiples of `width`, and ends of the schema's rules."""
     numbers = len(column.extents)
     starts = {0, *(code for code in range(numbers) if column.breaks[code] % width == 0)}
     for box in (box for rule in schema.rules if name in rule.names for box in rule.cells(schema) if name in box):

@@ -116,7 +116,7 @@ def records_of(public: Public, layout: Layout | None) -> float | None:
 
 
 def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
+    """Return a one-way table's sigma if half of the allotment is split evenly over `columns` columns; None if unknown.
 
     With the schema's weights of rows, sizes are of their total, and noise covers the largest weight.
     """
@@ -161,7 +161,7 @@ def _which(
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
     """True if no rule of `schema` names a part of a group of `column`, called `name`, without the rest of the group.
 
-    Groups are those of the column's grouping number `which`.
+    Groups are those of the nested column's grouping number `which`.
     """
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]

@@ -145,7 +145,7 @@ def prepare(
         schema: The public schema.
         budget: The budget of the fit.
         declared_size: The number of records, if it is public.
-        prior: Public rows that the fit starts from; they are mapped to the schema here.
+        prior: `PriorSource` of public rows that the fit starts from; they are mapped to the schema here.
 
     Raises:
         UsageError: No `Mechanism` or name of one, no `Schema` or no `Budget`, with the remedy; or a prior that
@@ -202,7 +202,7 @@ def prepare(
 
 
 def check_linked(mechanism: Mechanism[Any], schema: Schema) -> None:
-    """Raise Unsupported for two linked tables and a mechanism for one table, or the reverse."""
+    """Raise Unsupported for a schema of two linked tables and a mechanism for one table, or the reverse."""
     linked = isinstance(schema, CountedTables)
     if linked and not mechanism.takes_linked:
         raise Unsupported(

@@ -127,13 +127,13 @@ class WithSums(Mechanism[Any]):
         return self.mechanism.price(public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that asks the sums of `allot`, then runs the inner mechanism by `rng`."""
+        """Return a program on public facts: asks the allotment's sums, then runs the inner mechanism by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.steps(public, rest, rng))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that asks the sums of `allot`, then rehearses what is inside by `rng`."""
+        """Return a program on public facts: asks the allotment's sums, then rehearses the inner mechanism by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.rehearsal(public, rest, rng))
@@ -148,17 +148,17 @@ class WithSums(Mechanism[Any]):
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
-        """Return a tuple of `BinSum`, questions within bins that `allot` pays by the facts `public`; () for none."""
+        """Return a tuple of `BinSum`, questions within bins that the allotment pays by public facts; () for none."""
         least = min(self._parts(public, allot).values(), default=1.0)
         return bin_sums(public.schema, public.size, allot, public.neighbours, least)
 
     def _parts(self, public: Public, allot: Allotment) -> dict[Stratum, float]:
-        """Return each stratum's part, up to 1, of the amount of `allot`, by public facts; {} if no strata are asked."""
+        """Return each stratum's part, up to 1, of the allotment's amount, by public facts; {} if none is asked."""
         layout = self.strata(public, allot.promise)
         return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
 
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return the tables of everybody by strata's columns for public facts and `allot`; here always None."""
+        """Return the `ByTables` of everybody by strata's columns, by public facts and the allotment; here None."""
         return None
 
     def _rest(self, public: Public, allot: Allotment) -> tuple[Mechanism[Any], Allotment]:
@@ -176,7 +176,7 @@ class WithSums(Mechanism[Any]):
         return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Program that asks, on public facts, all that `allot` pays: everybody's sums, bins, tables, sums of strata.
+        """Program that asks, on public facts, all that the allotment pays: sums, bins, tables, sums of strata.
 
         It returns None.
         """
@@ -209,13 +209,13 @@ class WithTables(WithSums):
 
     @once
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return `ByTables`, those by strata's columns that `allot` pays by the facts `public`; None: no strata."""
+        """Return `ByTables` by strata's columns that the allotment pays by public facts; None without strata."""
         layout, least = self.strata(public, allot.promise), min(self._parts(public, allot).values(), default=1.0)
         return None if layout is None else by_tables(public, allot, layout, least)
 
 
 def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Mechanism[Any]:
-    """Return the mechanism, for `public` and `allot`, wrapped to ask the sums and tables that are declared, too.
+    """Return the mechanism, for `public` and the allotment, wrapped to ask the sums and tables that are declared, too.
 
     Itself where none are asked, it draws no rows, or they have no price in its currency.
 

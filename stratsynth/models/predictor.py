@@ -73,7 +73,7 @@ class Predictor(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return a predictor by group of a schema's `parts`: each row gets its stratum's model, no weight enters."""
+        """Return a predictor by group of a schema's `parts`, a stratum's model each; no `Resolved` weight enters."""
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:

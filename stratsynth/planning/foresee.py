@@ -155,7 +155,7 @@ def plan(
         budget: What the fit would spend.
         declared_size: About how many records there are; where they have weights, the weights' total.
         engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
-        prior: What the fit would start from: a `Prior`. Its rows, which are public, are read.
+        prior: The `PriorSource` that the fit would start from, such as a `Prior`. Its rows, which are public, are read.
         weights: Public shares of groups that are no strata, as for `fit`.
 
     Returns:

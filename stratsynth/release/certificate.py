@@ -115,8 +115,8 @@ def certificate(
 
     Args:
         prepared: The mechanism, with the strata it declares.
-        table: The table's public facts.
-        account: The charges and the reservation.
+        table: The private table's public facts.
+        account: The `FitAccount`, with the charges and the reservation.
         private: True if the noise was unpredictable.
         unverified: Sentences about claims that nobody has proven.
         measured: Measured numbers of records, to be compared with the declared ones; None if nothing is compared.
@@ -234,7 +234,7 @@ def _meaning(
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """Return the certificate's dict on the row weights of a table's schema: column, maximum, value if missing.
+    """Return the certificate's dict on the row weights of a private table's schema: column, maximum, value if missing.
 
     Or {}.
     """
@@ -247,8 +247,8 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
     """Return the certificate's `strata`, a dict, of the groups in `layout`: `by`, `cells`, `merged`, and more.
 
-    `layout` None is no groups: `by` is empty. The table has the schema. More are small groups, families, budgets of
-    strata.
+    `layout` None is no groups: `by` is empty. The private table has the schema. More are small groups, families,
+    budgets of strata.
     """
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
@@ -271,7 +271,7 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
     """Return a dict, a prepared fit's certificate entry `weights`: source, citation, share that rules removed.
 
-    `table` has the schema with these rules. If the groups are no strata, `by` has their columns.
+    The private table has the schema with these rules. If the groups are no strata, `by` has their columns.
     """
     layout = prepared.drawn
     if layout is None:

@@ -133,7 +133,7 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
 
 
 def gaussian_entries(allot: Allotment) -> dict[str, Any]:
-    """Return the entries `mu` and `tradeoff`, JSON values, of a guarantee in `exact`; {} in other currencies."""
+    """Return entries `mu` and `tradeoff`, JSON values, of an `Allotment` in `exact`; {} in other currencies."""
     if allot.currency != Currency.EXACT:
         return {}
     least = {alpha: tradeoff(alpha, allot.amount, allot.promise.truncation_delta) for alpha in ALPHAS}

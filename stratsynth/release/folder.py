@@ -89,7 +89,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
 
 
 def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path, Mapping[str, Inside]]:
-    """Return (model, certificate record without `files`, path, laws within bins by column) of a release folder.
+    """Return (model, certificate record without `files`, path, `Inside` by column) of a release folder.
 
     ReleaseError if it is damaged.
     """

@@ -73,7 +73,7 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside` of a prepared fit's columns, by name; tuple of the certificate's entries); empty if no rows.
+    """Return (`Inside` of a prepared fit's columns, by name; tuple of `InsideStated`); empty if it draws no rows.
 
     By the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy answers.
     """
@@ -91,7 +91,7 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of the certificate's entries on them).
+    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of `InsideStated` on them).
 
     Args:
         schema: All columns of the release.
@@ -167,7 +167,7 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
     """Return (Pareto tail that noisy counts of a column give, ""), or (None, sentence with the reason).
 
     Args:
-        column: The column.
+        column: The numeric column.
         counts: A `TailCounts`: noisy numbers of records from each bin on, with their noise.
         starts: Indices of bins at which a tail may start, ascending.
     """
@@ -201,10 +201,10 @@ def starts_of(schema: Schema, name: str) -> list[int]:
 
 
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
-    """Return `InsideStated`, the certificate's entry on the `law` of the `column` called `name`.
+    """Return `InsideStated`, the certificate's entry on the `Inside` `law` of the `column` called `name`.
 
     `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
-    without. `summed` is True if the slope follows the column's clipped sum too.
+    without. `summed` is True if the slope follows the numeric column's clipped sum too.
     """
     tail = law.tail
     before = np.zeros((len(column.extents), 1)) if prior is None else prior

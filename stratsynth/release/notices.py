@@ -55,7 +55,7 @@ def notices(
         margin: Relative difference that counts as none.
         known: The `Coverage` of columns by noisy tables; None without tables.
         close: True if declared shares fit the noisy totals too well.
-        first: The answer to the first question; None without one.
+        first: The `FirstAnswer`; None without a first question.
     """
     most = prepared.public.schema.row_weight.most if prepared.public.schema.row_weight.column is not None else None
     said = compared(found, margin, most)
@@ -127,7 +127,7 @@ def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
 
 
 def is_nothing(c: Comparison) -> bool:
-    """True if noise alone would give everybody's measured number in `c`, the declared one not being so small itself."""
+    """True if noise alone would give the measured number in everybody's `Comparison`, and not the declared one."""
     least = max(3 * c.noise_sd, 1.0)
     return c.measured < least and (c.declared is None or not c.measured + least > c.declared > least)
 

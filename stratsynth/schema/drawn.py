@@ -99,7 +99,7 @@ def check(column: Numeric) -> None:
 
 
 def narrowed(column: Numeric, first: int, last: int) -> dict[str, Any]:
-    """Return a dict, key of drawing -> value, of what changes for the column with only bins `first` to `last`."""
+    """Return a dict, key of drawing -> value: changes for a numeric column with only bins `first` to `last`."""
     keys: dict[str, Any] = {}
     if column.shape == PARETO and not _is_above_zero(column, first, last):
         keys = {"shape": LOG, "tail": None}
@@ -110,7 +110,7 @@ def narrowed(column: Numeric, first: int, last: int) -> dict[str, Any]:
 
 
 def _refuse_times(column: Numeric) -> None:
-    """Raise SchemaError for keys of drawing that are for amounts alone, in a column of dates, times or durations."""
+    """Raise SchemaError for keys of drawing for amounts alone, in a numeric column of dates, times or durations."""
     if column.shape == PARETO:
         checks.refuse('shape "pareto" is of amounts; dates, times and durations are "even", "log" or "smooth"')
     for key in ("clip", "heaps", "round"):
@@ -119,7 +119,7 @@ def _refuse_times(column: Numeric) -> None:
 
 
 def _check_tail(column: Numeric) -> None:
-    """Raise SchemaError for a column's `tail` of no two slopes or no Pareto shape, or a last bin not above 0."""
+    """Raise SchemaError for a numeric column's `tail` of no two slopes, no Pareto shape, or a last bin not above 0."""
     if column.shape != PARETO:
         if column.tail is not None:
             checks.refuse('tail needs shape = "pareto"')
@@ -134,7 +134,7 @@ def _check_tail(column: Numeric) -> None:
 
 
 def _is_above_zero(column: Numeric, first: int, last: int) -> bool:
-    """True if, of a column's bins with the indices `first` to `last`, the last that is no spike starts above 0."""
+    """True if, of a numeric column's bins `first` to `last` (indices), the last that is no spike starts above 0."""
     starts = [low for low, _ in column.extents[first : last + 1] if low not in column.spikes]
     return bool(starts) and starts[-1] > 0
 

@@ -157,7 +157,7 @@ def _derived(name: str, given: object, child: str) -> Derived:
 
 
 def _where(given: object) -> dict[str, Any]:
-    """Return conditions by column: a table of levels and ranges, or one comparison as text, such as "AGEP < 18"."""
+    """Return conditions by column: `given` a table of levels and ranges, or one comparison as text: "AGEP < 18"."""
     if not isinstance(given, str):
         return _table("where", given)
     match = re.fullmatch(r"\s*(\S+)\s*(<=|>=|<|>|=)\s*(-?\d+)\s*", given)

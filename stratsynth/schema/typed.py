@@ -42,7 +42,7 @@ _OFFSET = re.compile(r"[+-]\d\d:\d\d")
 
 
 def value(column: Categorical, level: str) -> TypedValue:
-    """Return the value of a `level` in synthetic tables, in the column's type; None if it is written as null."""
+    """Return the value of a categorical column's `level` in synthetic tables, in its type; None if written as null."""
     kind = column.stored or column.dtype
     if kind in {"string", "category", MIXED}:
         return None if level == MISSING and MISSING not in column.levels else level
@@ -57,7 +57,7 @@ def value(column: Categorical, level: str) -> TypedValue:
 
 
 def check(column: Categorical) -> None:
-    """Raise SchemaError if some level cannot be recovered from its value in the column's `dtype` and `stored`."""
+    """Raise SchemaError if some level of a categorical column is not told by its value in `dtype` and `stored`."""
     if column.stored is not None:
         check_stored(column)
     kind = column.stored or column.dtype
@@ -148,7 +148,7 @@ def _check_numbers(column: Any, kind: str) -> None:
 
 
 def _check_times(column: Any, times: re.Match[str]) -> None:
-    """Raise SchemaError for a stored type, `times` its match of `_TIMES`, of unknown zone or a unit that is unfit."""
+    """Raise SchemaError for a column's `stored` type, `times` its match of `_TIMES`, of unfit zone or unit."""
     fine = {"millisecond": 3, "microsecond": 6}.get(column.unit, 0)
     if _UNITS[times[2]] < fine:
         checks.refuse(f"stored {times[0]!r} is coarser than the column's unit, the {column.unit}")

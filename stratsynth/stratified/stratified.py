@@ -50,7 +50,7 @@ class StratumInputs:
 
 
 def equivalence_classes(given: Mapping[Stratum, StratumInputs]) -> dict[Stratum, list[Stratum]]:
-    """Return {first stratum of a class: list of all of its strata}, those of equal inputs `given`."""
+    """Return {first stratum of a class: list of all of its strata}: those of equal `StratumInputs`."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
         # all that a rehearsal depends on, made-up answers included
@@ -171,7 +171,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that spends `allot` on all strata in lock-step by `rng`; combines models."""
+        """Return a program on public facts, for the allotment, of all strata in lock-step by `rng`; combines models."""
         given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -183,7 +183,7 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that rehearses the strata for `allot`, by `rng`, and combines their models.
+        """Return a program on public facts that rehearses strata for the allotment, by `rng`, and combines models.
 
         Its noise is shown. All use one seed, and one stratum stands for its equivalence class; strata within strata are
         rehearsed one by one.
@@ -205,7 +205,7 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Program on public facts and `allot`: asks private weights, if any; returns ({stratum: inputs}, weights)."""
+        """Program on public facts, allotment: private weights, if any; ({stratum: `StratumInputs`}, `Resolved`)."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -268,7 +268,7 @@ def stratify(
 ) -> Mechanism[Any]:
     """Return the mechanism `name` in strata by `by`: by its own `settings` if it makes strata, else in a `Stratified`.
 
-    `weights`, `groups` and `budgets` are those of the strata. RecipeError if the settings name one of them, too;
+    `weights`, `groups` and `StratumBudgets` are those of the strata. RecipeError if the settings name one of them, too;
     Unsupported if the mechanism has no such field.
     """
     if not makes_strata(name):

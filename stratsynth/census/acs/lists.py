@@ -72,7 +72,7 @@ def listed(
 ) -> Listed:
     """Return the Listed codes (meanings, source, groups) of the column `entry` in a year and state.
 
-    They are those of the table `given`, with its citation, of the dictionary, or of this package.
+    They are those of the table `given`, with its citation, of the dictionary, name -> `Variable`, or of this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.

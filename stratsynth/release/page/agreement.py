@@ -57,7 +57,7 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
 
 
 def _row(name: str, c: ComparisonStated, total: float) -> Row:
-    """Return a table's row on the comparison `c` of a group called `name`; `total` is everybody's measured number."""
+    """Return a table's row on a `ComparisonStated` of a group called `name`; `total` is everybody's measured number."""
     return [
         name,
         round(c.declared or 0.0),
@@ -70,7 +70,7 @@ def _row(name: str, c: ComparisonStated, total: float) -> Row:
 
 
 def _difference(c: ComparisonStated) -> str:
-    """Return text in per cent: relative difference of measured from declared in `c`, and interval; "–" for none."""
+    """Return text in per cent: difference of measured from declared in a `ComparisonStated`, interval; "–" for none."""
     if c.difference is None:
         return "–"
     interval = "" if c.low is None or c.high is None else f" ({100 * c.low:+,.1f} to {100 * c.high:+,.1f})"
@@ -78,9 +78,9 @@ def _difference(c: ComparisonStated) -> str:
 
 
 def _caption(certificate: Certificate, test: AgreementStated, *, drawn: bool) -> str:
-    """Return words under a certificate's table of declared and measured numbers: units, the `test`, its errors.
+    """Return words under a certificate's table of declared and measured numbers: units, test, its errors.
 
-    `drawn`: the table has numbers of synthetic rows too.
+    The test is an `AgreementStated`. `drawn`: the table has numbers of synthetic rows too.
     """
     rows = (
         "Synthetic: the rows of the group, in the same unit; they follow the measured sizes. "

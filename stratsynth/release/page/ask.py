@@ -85,7 +85,7 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a list of dicts (`columns`, a text; `levels`; `answers`), one for each column or measured pair.
+    """List of dicts (`columns`, a text; `levels`; `answers`), one for each of the schema's columns and measured pairs.
 
     Numeric columns have one more, whose levels are mean and quantiles. Answers are a list of `Asked`, by `squares`, for
     groups of the columns `by`; a dict without any, or too large for the page, is left out.

@@ -66,7 +66,7 @@ def release_page(
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     certificate = Certificate.from_dict(record)
     linked = schema if isinstance(schema, CountedTables) else None
@@ -256,7 +256,7 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
 
 
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return the Section "How it was made" of a certificate: facts, and a Figure of its noisy `tables` if any.
+    """Return the Section "How it was made" of a certificate: facts, and a Figure of each `GroupTable`'s noise, if any.
 
     Facts are mechanism, charges, account, schema, code lists, accounting, software; the number `sums` of noisy sums,
     and the mapping `moved` of rules.json, None without rules.

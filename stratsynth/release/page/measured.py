@@ -108,9 +108,9 @@ def sizes(tables: Sequence[GroupTable], estimates: SizeEstimates | None) -> list
     """Return a list of `GroupSize`, numbers of records, for each group that has a noisy table of one column.
 
     Args:
-        tables: Every table.
-        estimates: Sizes by least squares over all of them, those of every other number of the page; for a group without
-            one its one-column tables' sums are averaged by inverse variance.
+        tables: Every noisy table, a `GroupTable`.
+        estimates: `SizeEstimates` by least squares over all of them, those of every other number of the page; for a
+            group without one its one-column tables' sums are averaged by inverse variance.
     """
     known = {} if estimates is None else {**estimates.groups, EVERYBODY: estimates.total}
     found, groups = [], dict[str, list[GroupTable]]()
@@ -158,7 +158,7 @@ class Names:
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:
-        """Return the list of names of a one-column table's cells: levels with meanings.
+        """Return the list of names of the cells of a `GroupTable` of one column: levels with meanings.
 
         "cell 0", ... if not as many.
         """
@@ -232,7 +232,7 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str =
 
 
 def _bars(table: GroupTable, names: Names) -> Markup:
-    """Return HTML: bars of one column's noisy counts in `table`, with their noise; `names` has its levels' meanings."""
+    """Return HTML: bars of a `GroupTable`, one column's noisy counts with noise; `names` has its levels' meanings."""
     noise = NORMAL_95 * table.sigma
     cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
     shown = cells

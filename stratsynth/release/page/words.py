@@ -181,14 +181,14 @@ def promise(certificate: Certificate) -> list[str]:
 
 
 def accounting(certificate: Certificate) -> str:
-    """Return words on a certificate's accounting: its currency, and the theorem and mu of the exact one."""
+    """Return words on the accounting of a `Certificate`: its currency, and theorem and mu of the exact one."""
     guarantee = certificate.guarantee
     exact = "" if guarantee.mu is None else f" (Gaussian DP by its exact curve, mu {guarantee.mu:.4g})"
     return f"{guarantee.currency}{exact}"
 
 
 def _as_tests(certificate: Certificate) -> list[str]:
-    """Return a list of one sentence, errors of tests by the exact curve of Gaussian noise; [] in other currencies."""
+    """Return a list of one sentence, errors of tests by the exact curve, of a `Certificate`; [] in other currencies."""
     errors = {f"{100 * e.alpha:g}": f"{math.floor(1e4 * e.beta) / 100:g}" for e in certificate.guarantee.tradeoff}
     if "5" not in errors:
         return []
@@ -364,7 +364,7 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
-    """Return a sentence on the first question of a certificate: its share of the budget and its answer.
+    """Return a sentence on a certificate's `FirstQuestionStated`: the question's share of the budget and its answer.
 
     Or why it was not asked. `counted` is the noun of its numbers.
     """
@@ -378,7 +378,7 @@ def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
 
 
 def benchmark_words(stated: BenchmarkStated) -> str:
-    """Return sentences, one text, on `stated`, a certificate's benchmark: totals rows were raked to, largest ratio."""
+    """Return sentences, one text, on a `BenchmarkStated`: the totals that rows were raked to, the largest ratio."""
     tables = "; ".join(
         f"{' x '.join(t.columns)} ({t.citation}{'' if t.year is None else f', {t.year}'}"
         f"{'; EXACT totals of the private rows, not protected' if t.exact else ''})"
