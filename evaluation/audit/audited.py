@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.standing import Standing
 from stratsynth.driver.lockstep import AnswerSource
 from stratsynth.driver.private import PrivateAnswers
@@ -37,7 +37,8 @@ def unlimited_allotment(
 
     `noise`, a noise multiplier, and `rate`, of the samples, are for the currency `sampled` alone.
     """
-    return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
+    promise = Budget(1, 1e-6, neighbours, accounting=currency if currency in IN_RHO else "zcdp")
+    return Allotment(currency, PLENTY, promise, noise, rate)
 
 
 class AuditedAnswers(AnswerSource):
@@ -49,6 +50,11 @@ class AuditedAnswers(AnswerSource):
         self._account = FitAccount(allot.promise, allot, Standing(None, None, 1.0, 1), seed=0)
         parts = (lambda: rows), self._account, SystemEntropy()
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
+
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self._answers.exact
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Return the list of noisy answers, one to each question `asked`, as in a fit: charge, read, add noise."""

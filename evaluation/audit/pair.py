@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -152,7 +152,7 @@ class NeighbouringTables:
         """Sentence on the recorded questions that differ on the tables, and for zCDP on the share of rho they use."""
         asked = sum(len(batch) for batch in self.run.batches)
         text = f"{len(self.transcript.asked)} of {asked} recorded questions differ between the two tables"
-        if self.currency == Currency.ZCDP:
+        if self.currency in IN_RHO:
             spent = Spending(self.budget.neighbours, self.run.charges).spent()
             text += f", and they use {float(self.cost / spent):.0%} of what was charged"
             text += f" and show {self.information / float(spent):.0%}" * (self.information < 0.995 * float(self.cost))

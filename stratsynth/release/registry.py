@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import IN_RHO, Currency
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.certificate import Certificate, SchemaStated
 from stratsynth.errors import UsageError
@@ -36,6 +36,7 @@ PRODUCTS = {
 }
 VARIANTS = {
     Currency.ZCDP: "Zero-concentrated DP",
+    Currency.EXACT: "Gaussian DP",
     Currency.PURE: "Pure DP",
     Currency.SAMPLED: "Approximate DP",
     Currency.CLAIMED: "Approximate DP",
@@ -193,10 +194,11 @@ def _protection(release: Release) -> dict[str, Any]:
             "privacy_parameters": {
                 "epsilon": guarantee.epsilon,
                 "delta": guarantee.delta,
-                **({"rho": guarantee.rho} if currency == Currency.ZCDP else {}),
+                **({"rho": guarantee.rho} if currency in IN_RHO else {}),
             },
             "privacy_parameters_details": f"Epsilon at this delta, of one {unit}, whether {'; '.join(others)}. "
-            f"{CONVERSIONS[currency]['source']}.",
+            f"{CONVERSIONS[currency]['source']}."
+            f"{'' if guarantee.mu is None else f' mu is {guarantee.mu:.6g}.'}",
         },
     }
 

@@ -276,7 +276,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
     """
     facts = [
         *words.made_facts(certificate),
-        ("Accounting", f"{certificate.guarantee.currency}; {certificate.composition}"),
+        ("Accounting", f"{words.accounting(certificate)}; {certificate.composition}"),
         ("Software", ", ".join(f"{name} {version}" for name, version in certificate.software.to_dict().items())),
     ]
     if sums:

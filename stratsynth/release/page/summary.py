@@ -48,7 +48,7 @@ def certificate_page(
     except (LookupError, ValueError, ArithmeticError) as error:
         raise ReleaseError(f"the certificate is damaged: {error}.") from None
     promise = (
-        f"epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}, accounted in {guarantee.currency}, for "
+        f"epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}, accounted in {words.accounting(certificate)}, for "
         f"one {words.unit(certificate)}, {certificate.neighbours}"
     )
     promised = [

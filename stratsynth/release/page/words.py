@@ -160,12 +160,35 @@ def promise(certificate: Certificate) -> list[str]:
             f"{compared}{least}. The bound holds for every {one}, also in the smallest group, and whatever else the "
             "reader knows or will ever learn."
         ),
+        *_as_tests(certificate),
         *physical,
         *(text for _, text in for_one_row(certificate)),
         (
             "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
             "who released these data; this report does not judge it."
         ),
+    ]
+
+
+def accounting(certificate: Certificate) -> str:
+    """Return words on the accounting of a `Certificate`: its currency, and theorem and mu of the exact one."""
+    guarantee = certificate.guarantee
+    exact = "" if guarantee.mu is None else f" (Gaussian DP by its exact curve, mu {guarantee.mu:.4g})"
+    return f"{guarantee.currency}{exact}"
+
+
+def _as_tests(certificate: Certificate) -> list[str]:
+    """Return a list of one sentence, errors of tests by the exact curve, of a `Certificate`; [] in other currencies."""
+    errors = {f"{100 * e.alpha:g}": f"{math.floor(1e4 * e.beta) / 100:g}" for e in certificate.guarantee.tradeoff}
+    if "5" not in errors:
+        return []
+    one, others = errors.pop("5"), "; ".join(f"at most {alpha}: {beta}" for alpha, beta in errors.items())
+    return [
+        (
+            "Put as a test: of all who decide by this release, and by whatever else they know, which of two such "
+            "tables was used, nobody who is wrong in at most 5 of 100 cases of the one is wrong in fewer than "
+            f"{one} of 100 cases of the other ({others})."
+        )
     ]
 
 
