@@ -135,6 +135,11 @@ class Stratified(Groupwise[Any]):
         Unsupported for currencies that are mixed or do not go with weights, budgets or neighbours; UsageError for a
         stratum with less than private weights cost.
         """
+        if self.weights.asked and self.inner.takes_linked:
+            raise Unsupported(
+                "stratified: private weights are counts of one table, and these are two linked ones: take public "
+                "shares of the parents, Weights.public(shares, citation=...)."
+            )
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}

@@ -61,7 +61,7 @@ def test_the_command_writes_a_schema_of_both(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--household-columns", "TEN"], "--household-columns goes with --households"),
+        (["--household-columns", "TEN"], "--household-columns and --kinds go with --households"),
         (["--households", "--task", "ACSIncome"], "no other option"),
     ],
 )
