@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, product
+from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.adapters.aim import AIM
@@ -29,6 +30,7 @@ from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.mechanisms import Mechanism, Public, make
 from stratsynth.mechanisms.known import Known
 from stratsynth.models import Returns, TableModel
+from stratsynth.priors.linked import sampling_error
 from stratsynth.questions import Clique, Program, Question, counts
 from stratsynth.schema.counted_tables import (
     LEFT,
@@ -76,6 +78,8 @@ class Linked(Mechanism[LinkedModel]):
     returns: ClassVar[Returns] = Returns.TABLES
     unprotected: ClassVar[tuple[str, ...]] = ()
     takes_linked: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
+    takes_known: ClassVar[bool] = True
     base: Mechanism[Any] | str | Mapping[str, Any] = "aim"
     """Mechanism of each step: `aim` or `mst`, alone or with settings. AIM's workload is all pairs of a step's own
     columns, and of these with the given ones, unless it has a list of marginals."""
@@ -195,7 +199,7 @@ class Linked(Mechanism[LinkedModel]):
             size = parents * _part_with(linked, parts[PARENT], slot) if parts else public.size
             fitted, facts = self.step(public, slot, share.rho, size)
             known, left = yield from self._measured(slot, facts, share)
-            parts[slot] = yield from fitted.steps(replace(facts, known=known), left, mine)
+            parts[slot] = yield from fitted.steps(replace(facts, known=(*facts.known, *known)), left, mine)
             if len(parts) == 1 and public.size is None:
                 parents = _measured(parts[slot]) / counted.row_weight.most
         return LinkedModel(counted, parts, parents)
@@ -205,7 +209,7 @@ class Linked(Mechanism[LinkedModel]):
         for slot, share in self._divided(public, allot).items():
             fitted, facts = self.step(public, slot, share.rho, self._planned(public, slot))
             known, left = yield from self._measured(slot, facts, share)
-            yield from fitted.rehearsal(replace(facts, known=known), left, rng)
+            yield from fitted.rehearsal(replace(facts, known=(*facts.known, *known)), left, rng)
 
     def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
         """Return (AIM or MST for step `slot`, its `Public` facts).
@@ -222,7 +226,12 @@ class Linked(Mechanism[LinkedModel]):
         rows = None if size is None else max(1, round(size))
         schema = counted.restrict([*given, *own])
         constant = frozenset(named(slot, name) for name in public.constant)
-        facts = Public(schema, None if rows is None else rows * weight, public.neighbours, constant)
+        # their own sample's error, and that of the parents fitted: rows of weight 60 are no sixty people
+        prior = [one for one in public.known if schema.columns.keys() >= set(one.clique)]
+        known = tuple(
+            replace(one, error=hypot(one.error, sampling_error(one.shares, rows or UNKNOWN))) for one in prior
+        )
+        facts = Public(schema, None if rows is None else rows * weight, public.neighbours, constant, known=known)
         base = self.inner
         if not isinstance(base, AIM):
             return replace(base, prior=min(base.prior * weight, 1e6)), facts

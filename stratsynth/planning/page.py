@@ -196,7 +196,11 @@ def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
             "answers decide whether it is worth less"
         )
         yield "Prior", text
-    for table in prior.get("tables", ()):
+    if linked := prior.get("linked"):
+        homes = prior["tables"][0]["people"]
+        text = f"{prior['origin']}: {prior['citation']}; {linked:,} tables of the counted columns, of {homes:,} parents"
+        yield "Prior", f"{text}. Paid answers decide how much they count"
+    for table in prior.get("tables", ()) if not linked else ():
         error = f"standard error {table['error']:.2g}" if table["error"] else "taken to be exact for its population"
         by = " x ".join(table["columns"])
         yield "Prior", f"table of {by}: {table['citation']}; {error}. Paid answers decide how much it counts"

@@ -26,7 +26,9 @@ HOWS = {
     "mst chain": Linked(base="mst", children="chain"),
     "aim chain": Linked(base={"name": "aim", "rounds": 4, "model_cells": 2**14}, children="chain"),
     "mst independent": Linked(base="mst", children="independent"),
+    "mst with a prior": Linked(base="mst", children="chain", split={"parent": 0.4, "second": 0.4, "others": 0.2}),
 }
+PRIOR = ss.Prior.linked(*homes.tables(400, seed=7), citation="last year's file")
 
 
 class Recorder(AnswerSource):
@@ -46,7 +48,7 @@ class Recorder(AnswerSource):
 
 def fitted(how, parents, persons, given=None):
     """Run a fit's program; return (its model, the recorder, the account)."""
-    prepared = prepare(how, homes.SCHEMA.counted, BUDGET, 250)
+    prepared = prepare(how, homes.SCHEMA.counted, BUDGET, 250, PRIOR if how is HOWS["mst with a prior"] else None)
     table = open_tables(parents, persons, schema=homes.SCHEMA, declared_size=250)
     account = ProcessLedger().open(Request("", "", prepared.budget, per_unit(prepared.allot), 0))
     recorder = Recorder(PrivateAnswers(table.backend.rows, account, SeededEntropy(0), prepared.admit), given)
