@@ -81,6 +81,16 @@ class CountedTables(Schema):
             stated += [] if not levels and own is None else [levels, own]
         return hashlib.sha256(json.dumps(stated).encode()).hexdigest()
 
+    def __repr__(self) -> str:
+        """Return one line: the linked schema, and the number of columns that are counted of it."""
+        return f"CountedTables({self.linked!r}; {len(self.names)} counted columns)"
+
+    @property
+    def listed(self) -> str:
+        """Names of the columns of both tables, as one text."""
+        tables = zip(self.linked.names, (self.linked.parent, self.linked.child), strict=True)
+        return "; ".join(f"{name}: {table.listed}" for name, table in tables)
+
     def column(self, name: str) -> Column:
         """Return the column of this `name`, or the counted one of a parent's column; SchemaError if there is none."""
         of_parents = (PARENT, *self.linked.kinds)
