@@ -143,10 +143,14 @@ class LinkedSchema:
             table = getattr(self, name)
             if not isinstance(table, Schema):
                 raise SchemaError(f"{name} must be a Schema, not {quoted_value(table)}")
-            if table.unit != "record" or table.row_weight.column is not None or table.row_weight.most != 1:
+            if table.unit != "record":
                 raise SchemaError(
-                    f"{name}: the unit of linked tables is a {self.names[0]} with all its rows; leave `unit` and "
-                    "`weight` out of it"
+                    f"{name}: the unit of linked tables is a {self.names[0]} with all its rows; leave `unit` out"
+                )
+            if table.row_weight.column is not None or table.row_weight.most != 1:
+                raise SchemaError(
+                    f"{name}: the rows of a {self.names[0]} share one weight, and how far a survey's weights could move "
+                    "a table is not proven; leave `weight` out, and bring groups to published shares by strata"
                 )
         check_text("key", self.key)
         order = (self.order,) if isinstance(self.order, str) else checks.items("order", self.order)
