@@ -149,8 +149,8 @@ class LinkedSchema:
                 )
             if table.row_weight.column is not None or table.row_weight.most != 1:
                 raise SchemaError(
-                    f"{name}: the rows of a {self.names[0]} share one weight, and how far a survey's weights could move "
-                    "a table is not proven; leave `weight` out, and bring groups to published shares by strata"
+                    f"{name}: rows of a {self.names[0]} share one weight, and how far weights of a survey could move a "
+                    "table is not proven; leave `weight` out, and bring groups to published shares by strata"
                 )
         check_text("key", self.key)
         order = (self.order,) if isinstance(self.order, str) else checks.items("order", self.order)
