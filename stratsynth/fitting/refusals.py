@@ -116,6 +116,11 @@ def check_groups(what: str, groups: object) -> None:
 def check_measured(prepared: Prepared) -> None:
     """Raise UsageError for measured sizes if a prepared fit has no strata, no rows, or shares measured anyway."""
     layout, how = prepared.strata, prepared.mechanism
+    if layout is not None and how.returns == Returns.TABLES:
+        raise UsageError(
+            'groups = "measured": the strata of two linked tables are drawn by their public shares; leave it at '
+            '"declared".'
+        )
     if layout is None or layout.families or how.returns != Returns.ROWS:
         raise UsageError(
             f'groups = "measured": rows follow the measured sizes of strata, and {how.title} has no strata of which '

@@ -165,6 +165,18 @@ def test_required_tables_name_columns_of_the_strata_too():
     assert {"parent.N18,parent.R_SEX", "rest.AGEP,rest.SEX"} <= set(release.measurements["clique"].to_pylist())
 
 
+def test_scores_are_of_parents_with_child_rows_in_the_columns_that_they_have(release):
+    from stratsynth.evaluation import LinkedColumns, linked_errors
+
+    columns = LinkedColumns.of(homes.OF_KINDS)
+    assert columns.parent.names == ("TEN", "AREA")
+    real = homes.tables_of_kinds(500)
+    errors = linked_errors(real, release.sample_tables(500, seed=1), columns, kinds=("H", "W"))
+    own = linked_errors(tuple(real), real, columns, kinds=("H", "W"))
+    assert (errors["value"] > 0).any()
+    assert (own["value"] == 0).all()
+
+
 # Plans
 
 
@@ -230,6 +242,15 @@ def test_strata_across_kinds_are_refused(columns, merge, why):
         ss.fit(ss.Stratified(MST, columns, ss.Weights.public(shares, citation="made up"), merged), table, BUDGET)
     assert table.ledger.reserved == ()
     assert strata
+
+
+def test_measured_sizes_and_shares_without_strata_are_refused():
+    table = ss.open_tables(*homes.tables(20), schema=homes.SCHEMA, declared_size=20)
+    with pytest.raises(UsageError, match="drawn by their public shares"):
+        ss.fit(by("TEN"), table, BUDGET, groups="measured")
+    with pytest.raises(UsageError, match="linked"):
+        ss.fit(MST, table, BUDGET, weights=public(TEN=["1", "2"], share=[0.5, 0.5]))
+    assert table.ledger.reserved == ()
 
 
 def test_no_model_of_everybody_is_moved_in_strata_of_two_tables():
