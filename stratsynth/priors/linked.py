@@ -98,7 +98,7 @@ def _table(
 ) -> NDArray[np.float64]:
     shape = counted.shape(pair)
     cells = np.ravel_multi_index([codes[name].astype(np.intp) for name in pair], shape)
-    counts: NDArray[np.float64] = np.bincount(cells, weights, math.prod(shape)).reshape(shape)
+    counts = np.asarray(np.bincount(cells, weights, math.prod(shape)), np.float64).reshape(shape)
     shares: NDArray[np.float64] = counts / counts.sum()
     return shares
 

@@ -272,7 +272,12 @@ class Prior(PriorSource):
                 "prior: two linked tables start from two: Prior.linked(parents, children, citation=...); in a recipe "
                 "[prior] parent and child."
             )
+        before = [file_hash(source.path) for source in self.both]
         known, said = linked_tables(*self.both, schema, str(self.stated["citation"]))
+        if [file_hash(source.path) for source in self.both] != before:
+            raise UsageError(
+                "prior: its files have changed while they were read. Try again when nobody writes to them."
+            )
         stated = {**self.stated, "tables": said, "linked": len(known)}
         marks = [(one.clique, one.shares, one.error) for one in known]
         return MappedPrior(stated, digest(stated, marks), None, known, self.origins)
