@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from stratsynth.errors import ReleaseError
 from stratsynth.models import Mixture, Model, Returns, State
-from stratsynth.models.mixture import allot
-from stratsynth.models.parts import opened, stored
+from stratsynth.models.mixture import allot, opened, stored
 from stratsynth.models.rules import draw_allowed
 from stratsynth.schema.codec import decode
 from stratsynth.schema.counted_tables import REFERENCE, slot_of
@@ -57,7 +56,7 @@ class LinkedStrata(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> LinkedStrata:
-        """Return the `LinkedStrata` of a stored `State`; ReleaseError unless weights are shares that add up to 1."""
+        """Return the `LinkedStrata`, in a `Schema`, of a stored `State`; ReleaseError unless weights add up to 1."""
         from stratsynth.adapters.linked.model import LinkedModel
         from stratsynth.schema.counted_tables import CountedTables
 
@@ -75,7 +74,7 @@ class LinkedStrata(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return the `LinkedStrata` of the strata's models `parts` by the shares in `weights`."""
+        """Return the `LinkedStrata`, in a `Schema`, of the models `parts` by `weights`, `Resolved` shares."""
         from stratsynth.adapters.linked.model import LinkedModel
 
         return LinkedModel.combined(schema, parts, weights)
@@ -119,8 +118,8 @@ def kind_tables(
 ) -> tuple[pa.Table, pa.Table]:
     """Return (table of `n` parents of a `kind` by its `model`, table of their child rows: one each, or none).
 
-    Columns are those of the kind in `linked`, with the numbers of child rows, and a key from 1 on; `rng` draws. Numbers
-    of rows are put into `counted`.
+    Columns are those of the kind in the `LinkedSchema`, with the numbers of child rows, and a key from 1 on; `rng`
+    draws. Numbers of rows are put into `counted`.
     """
     drawn = draw_allowed(model.schema, n, rng, lambda number, _: model.sample(number, rng))
     codes, single = {name.partition(".")[2]: own for name, own in drawn.items()}, linked.kinds[kind].single
@@ -150,7 +149,7 @@ def _renumbered(table: pa.Table, key: str, start: int) -> pa.Table:
 
 
 def _joined(linked: LinkedSchema, tables: tuple[pa.Table, ...]) -> pa.Table:
-    """Return one table of several, null where one lacks a column; columns in the order of `linked`."""
+    """Return one table of several, null where one lacks a column; columns as in the `LinkedSchema`."""
     shared = set.intersection(*(set(table.column_names) for table in tables))
     whole = pa.concat_tables(tables, promote_options="default")
     fields = [field if field.name in shared else field.with_nullable(True) for field in whole.schema]

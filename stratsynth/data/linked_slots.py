@@ -45,7 +45,7 @@ class Slot:
 def counted_slots(
     linked: LinkedSchema, parent: FileRows, child: FileRows, owned: Array, weight: int
 ) -> dict[str, Slot]:
-    """Return {slot: `Slot`}, by `linked`, of parent rows, one a key, and child rows, sorted by key and in order.
+    """Return {slot: `Slot`}, by the linked schema, of `FileRows`: parents, one a key; children, by key, in order.
 
     `owned` has the key of each child row, in the order of the parent rows; a key weighs `weight` in each table.
     """
@@ -55,7 +55,7 @@ def counted_slots(
     place = np.arange(len(owned)) - first[home]
 
     def sums(values: Array) -> Array:
-        """Return, by row, the sum of integers over this row and all later ones of its key; exact modulo 2^64."""
+        """Return, by row, the sum of integer `values` over this and all later rows of its key; exact modulo 2^64."""
         before = np.append(0, np.cumsum(values, dtype=np.int64))
         return np.asarray(before[ends[home]] - before[:-1])
 
@@ -96,7 +96,7 @@ def counted_slots(
 
 
 def of_kind(linked: LinkedSchema, parent: FileRows, kind: str) -> Array:
-    """Return a mask of the `parent` rows that are of a `kind` in `linked`, with a value in each of its columns."""
+    """Return a mask of `parent`, `FileRows`, of a `kind` in a `LinkedSchema`, with a value in each column of it."""
     codes = linked.codes_of(kind)
     found: Array = np.all([np.isin(parent.codes[name], own) for name, own in codes.items()], axis=0)
     return found
@@ -105,9 +105,9 @@ def of_kind(linked: LinkedSchema, parent: FileRows, kind: str) -> Array:
 def kind_slot(
     linked: LinkedSchema, kind: str, parent: FileRows, keys: Array, child: FileRows, owned: Array, weight: int
 ) -> Slot:
-    """Return the `Slot` of a `kind` of parents: a row of this weight for each of `keys`, with its first child row.
+    """Return the `Slot` of a `kind` in a `LinkedSchema`: a row of this weight for each key, with its first child row.
 
-    That is left out of kinds that have none. Keys, and those of the child rows, `owned`, ascend.
+    That is left out of kinds that have none. Keys, and those of the child `FileRows`, `owned`, ascend.
     """
     codes = {name: parent.codes[name] for name in linked.columns_of(kind)}
     if linked.kinds[kind].single:
@@ -126,7 +126,7 @@ def banded(bands: Bands | None, numbers: Array) -> Array:
 
 
 def _met(linked: LinkedSchema, count: ChildCount, child: FileRows, rows: int) -> Array:
-    """Return a mask of the `child` rows, so many, that meet the condition of a `count` in the schema `linked`."""
+    """Return a mask of `rows` child `FileRows` that meet the condition of a `ChildCount` in the linked schema."""
     met: Array = np.ones(rows, bool)
     for name, codes in linked.codes_where(count).items():
         met &= np.isin(child.codes[name], sorted(codes))

@@ -22,7 +22,7 @@ CELL = 16
 
 
 def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...]:
-    """Return a tuple of a `StratumPlan` per counted table of two linked ones, by the rehearsal `found`; () for one.
+    """Return a tuple, a `StratumPlan` per counted table of a prepared fit, by its rehearsal; () for one table.
 
     With strata, one for each counted table of each stratum.
     """
@@ -36,7 +36,7 @@ def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...
 
 
 def planned(prepared: Prepared) -> dict[StratumPath, Mapping[str, float]]:
-    """Return {path of a stratum, () without strata: {counted table: number of parents planned with}}."""
+    """Return, of a `Prepared` fit, {path of a stratum, () without: {counted table: number of parents planned with}}."""
     how, layout, budget = prepared.mechanism.fitted, prepared.strata, prepared.budget
     if layout is None:
         return {(): how.planned_tables(prepared.public, prepared.allot)}
@@ -49,7 +49,7 @@ def planned(prepared: Prepared) -> dict[StratumPath, Mapping[str, float]]:
 
 
 def linked_words(prepared: Prepared) -> str:
-    """Return sentences on what a fit of two linked tables protects, and how it draws child rows; "" for one table."""
+    """Return sentences on what a prepared fit of two linked tables protects, and on child rows; "" for one table."""
     schema = prepared.public.schema
     if not isinstance(schema, CountedTables):
         return ""
@@ -79,7 +79,7 @@ def linked_words(prepared: Prepared) -> str:
 def _plan(prepared: Prepared, found: Rehearsal, path: StratumPath, slot: str, parents: float) -> StratumPlan:
     """Return the `StratumPlan` of the counted table `slot` at `path`, of so many `parents`, with noise in parents.
 
-    Its questions are those of the rehearsal `found`.
+    Its questions are those of `found`, a rehearsal of the prepared fit.
     """
     schema, weight = prepared.public.schema, prepared.public.schema.row_weight.most
     asked = [one for one in found.answers.seen if one.path == found.answers.first(path)]

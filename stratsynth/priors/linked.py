@@ -39,7 +39,7 @@ MOST_CELLS = 2**14
 def linked_tables(
     parents: Source, children: Source, counted: CountedTables, citation: str
 ) -> tuple[tuple[Known, ...], list[dict[str, Any]]]:
-    """Return (`Known` tables of counted columns of two public files; two entries of the certificate, a file each).
+    """Return (`Known` tables of counted columns; entries of the certificate) of two public files, a `Source` each.
 
     UsageError for files without a column of the schema, or of which it counts less than half the parents.
     """

@@ -174,7 +174,7 @@ def sum_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def number_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the `Bands` of the number of the row before; None where `linked` counts no column's differences."""
+    """Return the `Bands` of the row before's number; None where the linked schema counts no column's differences."""
     return None if linked.difference is None or linked.previous is None else Bands(linked.previous)
 
 
@@ -184,14 +184,14 @@ def difference_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def states(linked: LinkedSchema) -> tuple[str, ...]:
-    """Return the states of a household with someone left: (meeting the condition)/(not), or all that are left."""
+    """Return a linked schema's states of a household with rows left: (meeting the condition)/(not), or all left."""
     if linked.state is None:
         return FEW[1:]
     return tuple(f"{one}/{other}" for one in FEW for other in FEW if (one, other) != ("0", "0"))
 
 
 def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
-    """Return a dict from column to levels of the counted table called `slot` of `linked`, columns in order."""
+    """Return a dict from column to levels of the counted table called `slot` of the linked schema, columns in order."""
     parent = {name: linked.parent.levels(name) for name in linked.columns_of(slot)}
     if slot in linked.kinds:
         first = linked.child.columns if linked.kinds[slot].single else {}
@@ -241,7 +241,7 @@ def counted_tables(linked: LinkedSchema) -> CountedTables:
 
 
 def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
-    """Yield each `Rule` of both tables of `linked` and across them, by levels of the counted columns, in `plain`."""
+    """Yield each `Rule` of both tables of the linked schema and across them, by counted levels, in a plain schema."""
     size = named(PARENT, linked.size)
     for name, levels in linked.occupied.items():
         others = tuple(level for level in linked.parent.levels(name) if level not in levels)
@@ -272,7 +272,7 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
 
 
 def _of_kinds(linked: LinkedSchema) -> Iterator[Rule]:
-    """Yield each `Rule` of both tables of `linked` on the columns that other kinds of parents have."""
+    """Yield each `Rule` of both tables of a `LinkedSchema` on the columns that other kinds of parents have."""
     for slot, kind in linked.kinds.items():
         for rule in linked.parent.rules:
             if rule.names.issubset(linked.columns_of(slot)):
@@ -282,7 +282,7 @@ def _of_kinds(linked: LinkedSchema) -> Iterator[Rule]:
 
 
 def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
-    """Yield each `Rule` by which `linked`'s differences and sums are those of numbers: `schema.consistent`."""
+    """Yield each `Rule` by which the linked schema's differences and sums are those of numbers: `schema.consistent`."""
     before, apart, left = number_bands(linked), difference_bands(linked), sum_bands(linked)
     if linked.difference is not None and before is not None and apart is not None:
         column, name = linked.child.column(linked.difference), linked.difference
@@ -306,9 +306,9 @@ def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
 def _renamed(
     rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
 ) -> Iterator[Rule]:
-    """Yield `rule` of a schema as `Rule`s of levels, columns renamed by `names`; none where it forbids nothing.
+    """Yield a schema's `Rule` as ones of levels, columns renamed by `names`; none where it forbids nothing.
 
-    A column of `counts` has the levels of its count: those whose numbers all meet the rule's condition.
+    A column of `counts` has the levels of its `ChildCount`: those whose numbers all meet the rule's condition.
     """
     for never, box in zip(rule.never, rule.cells(schema), strict=True):
         levels = {
@@ -324,7 +324,7 @@ def _renamed(
 
 
 def _counted(count: ChildCount, column: Column, codes: frozenset[int]) -> tuple[str, ...]:
-    """Return the levels of a count all of whose numbers have one of these codes in a column of the parent."""
+    """Return a `ChildCount`'s levels all of whose numbers have one of these codes in a column of the parent."""
     if isinstance(column, Numeric):
         spans = [column.extents[code] for code in codes if code < len(column.extents)]
         met = [any(low <= number <= top for low, top in spans) for number in range(MOST_DRAWN + 1)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.schema import Rule, Schema
 from stratsynth.schema.counted_tables import CountedTables
-from stratsynth.schema.feasible import feasible
+from stratsynth.schema.rules import feasible
 
 if TYPE_CHECKING:
     from stratsynth.strata.strata import Stratum

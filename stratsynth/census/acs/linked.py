@@ -72,7 +72,11 @@ def make_linked(
     state: str | None = None,
     kinds: bool = False,
 ) -> MadeLinked:
-    """Return `MadeLinked`: the schema that `linked_schema` makes of these arguments, with notes on its sources."""
+    """Return `MadeLinked`: schema and notes on its sources, as `linked_schema` makes it.
+
+    `columns` and `households` are those of the two tables, `year` is the survey's, `state` that of codes or None. With
+    `kinds`, a flag, other kinds of records are declared.
+    """
     kind = KIND if kinds else in_year("TYPEHUGQ", year)
     own = {"persons": tuple(columns), "households": (*households, *((VACANCY,) if kinds else ()))}
     for records, names in own.items():
