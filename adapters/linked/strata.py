@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.adapters.linked.model import LinkedModel
-    from stratsynth.models import TableModel
+    from stratsynth.models import TableModel, Where
     from stratsynth.schema import Schema
     from stratsynth.schema.counted_tables import CountedTables
     from stratsynth.schema.linked import LinkedSchema
@@ -84,7 +84,11 @@ class LinkedStrata(Model):
         return asked if asked is not None else declared if declared is not None else round(max(self.parents, 0.0))
 
     def linked_tables(
-        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
+        self,
+        n: int,
+        rng: Generator,
+        counted: MutableMapping[str, Any] | None = None,
+        where: Where | None = None,  # none is served: who asks draws until parents meet it
     ) -> Mapping[str, pa.Table]:
         """Return a mapping from name to Arrow table of `n` parents by `rng`, as for `LinkedModel`, strata in order.
 

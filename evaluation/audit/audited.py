@@ -57,14 +57,14 @@ class AuditedAnswers(AnswerSource):
     def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
         """Yield `times` lists, each with one freshly noised answer to every question of `asked`, after one charge.
 
-        Only the answering step is repeated: charging takes longer than the noise.
+        Only the answering step is repeated: charging takes longer than the noise. Each question is repeated by itself,
+        as what is remembered of one pair of tables is of the reference that was compared last.
         """
         self._answers(asked)
         answer = self._answers._answer  # noqa: SLF001 - an audit looks at what a release must not repeat
         for start in range(0, times, BATCH):
             number = min(BATCH, times - start)
-            found = answer(list(asked) * number)
-            yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
+            yield from map(list, zip(*(answer([one] * number) for one in asked), strict=True))
 
     def charged(self, step: str = "add-remove") -> Fraction:
         """Amount charged so far, a Fraction in the currency, as priced for the notion of neighbour named `step`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -90,13 +90,22 @@ class NeighbouringTables:
         of them.
         """
         rng, neighbours = np.random.default_rng(), budget.neighbours
+        here = load_rows(world.schema, open_source(base))
+        others = (_neighbour(world, base, rng, neighbours) for _ in range(number))
+        return cls.among(here, (load_rows(world.schema, open_source(rows)) for rows in others), first, budget)
+
+    @classmethod
+    def among(cls, here: Rows, others: Iterable[Rows], first: Run, budget: Budget) -> NeighbouringTables:
+        """NeighbouringTables: `here`, on whose rows the Run `first` was recorded, and that of `others` told apart best.
+
+        Others are neighbours in the budget's notion; Unsupported if no exact answer differs on any of them.
+        """
+        neighbours = budget.neighbours
         asked = [a for batch in first.batches for a in batch]
         answers: Sequence[Any] = [answer for given in first.answers for answer in given]
-        here = load_rows(world.schema, open_source(base))
         exact = exact_answers(here, asked)
         most, told, noise, there = Fraction(-1), -1.0, 0.0, here
-        for _ in range(number):
-            rows = load_rows(world.schema, open_source(_neighbour(world, base, rng, neighbours)))
+        for rows in others:
             found = list(zip(asked, exact, exact_answers(rows, asked), answers, strict=True))
             costs = [privacy_loss(a, one, two, neighbours, answer) for a, one, two, answer in found]
             noisy, tells = 0.0, 0.0

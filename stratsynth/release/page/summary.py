@@ -54,6 +54,7 @@ def certificate_page(
     promised = [
         *((key.title(), value) for key, value in (certificate.called or Title()).to_dict().items()),
         ("Guarantee", promise),
+        *words.for_one_row(certificate),
         *([("Record", certificate.record)] if certificate.record is not None else []),
         *([("Counted", counted)] if (counted := words.weighted(certificate)) else []),
     ]
