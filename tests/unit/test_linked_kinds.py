@@ -132,6 +132,15 @@ def test_a_release_of_kinds_is_saved_loaded_and_verified(release, tmp_path):
     assert "it is in one group or another" in text
 
 
+def test_conditions_are_met_in_strata_and_queries_are_refused(release):
+    parents, children = release.sample_tables(40, seed=1, where={"AREA": "n", "KIND": ["2", "3"]})
+    assert set(parents["AREA"]) == {"n"}
+    assert set(parents["KIND"]) == {"2", "3"}
+    assert len(children) == (parents["KIND"] == "3").sum()
+    with pytest.raises(Unsupported, match="count in what sample_tables draws"):
+        release.query(["AREA"])
+
+
 def test_strata_by_a_column_of_the_reference_person_keep_its_level_and_merged_ones():
     shares = public(R_SEX=["1", "2"], share=[0.3, 0.7])
     table = ss.open_tables(*homes.tables(300), schema=homes.SCHEMA, declared_size=300)
