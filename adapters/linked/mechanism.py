@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, product
+from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.adapters.aim import AIM
@@ -29,6 +30,7 @@ from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.mechanisms import Mechanism, Public, make
 from stratsynth.mechanisms.known import Known
 from stratsynth.models import Returns, TableModel
+from stratsynth.priors.linked import sampling_error
 from stratsynth.questions import Clique, Program, Question, counts
 from stratsynth.schema.counted_tables import (
     LEFT,
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.schema import Schema
     from stratsynth.schema.linked import LinkedSchema
 
 CHAIN = 5_000
@@ -77,6 +78,8 @@ class Linked(Mechanism[LinkedModel]):
     returns: ClassVar[Returns] = Returns.TABLES
     unprotected: ClassVar[tuple[str, ...]] = ()
     takes_linked: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
+    takes_known: ClassVar[bool] = True
     base: Mechanism[Any] | str | Mapping[str, Any] = "aim"
     """Mechanism of each step: `aim` or `mst`, alone or with settings. AIM's workload is all pairs of a step's own
     columns, and of these with the given ones, unless it has a list of marginals."""
@@ -135,20 +138,41 @@ class Linked(Mechanism[LinkedModel]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment; refuse tables that are not linked, and what the base refuses."""
         linked = linked_of(public)
-        if public.constant:
-            raise Unsupported("linked: two linked tables are fitted as a whole, and not in strata.")
+        if not public.schema.columns:
+            raise Unsupported(
+                "linked: the strata are by all columns that a kind of parents has: leave one to be fitted."
+            )
+        prefixed = [name for name in public.constant if name in linked.counted.columns]
+        if prefixed:
+            own = prefixed[0].partition(".")[2]
+            raise Unsupported(
+                f"linked: strata name a column of the {linked.names[0]} by itself: {own}, not {prefixed[0]}."
+            )
+        made = [name for name in public.constant if name in linked.derived or name == SHARE]
+        if made:
+            raise Unsupported(
+                f"linked: {made[0]} is made of child rows, and strata are by columns that a {linked.names[0]} has by "
+                "itself, or of its first child row."
+            )
         for slot in self.conditions:  # of steps that this budget does not fit, too
             self.evidence(linked, slot)
-        self._check_required(public.schema)
+        if kind_of(public) is None:
+            self._check_required(public)
         allot = budget.zcdp()
         for slot, part in self.parts(public, allot.rho).items():
             fitted, facts = self.step(public, slot, part * allot.rho, self._planned(public, slot))
-            self.required_of(slot, facts.schema)
+            self.required_of(slot, facts)
             fitted.price(facts, budget)
         return allot
 
     def parts(self, public: Public, rho: float) -> dict[str, float]:
-        """Return {step: fraction of `rho`}, in order, by public facts: three, or two where parents are few."""
+        """Return {step: fraction of `rho`}, in order, by public facts: three, or two where parents are few.
+
+        In a stratum of another kind of parents, one step with the name of the kind.
+        """
+        kind = kind_of(public)
+        if kind is not None:
+            return {kind: 1.0}
         chain = self.children == "chain"
         if self.children == "auto":
             chain = (public.size or UNKNOWN) * rho**0.5 >= CHAIN
@@ -175,8 +199,8 @@ class Linked(Mechanism[LinkedModel]):
             size = parents * _part_with(linked, parts[PARENT], slot) if parts else public.size
             fitted, facts = self.step(public, slot, share.rho, size)
             known, left = yield from self._measured(slot, facts, share)
-            parts[slot] = yield from fitted.steps(replace(facts, known=known), left, mine)
-            if slot == PARENT and public.size is None:
+            parts[slot] = yield from fitted.steps(replace(facts, known=(*facts.known, *known)), left, mine)
+            if len(parts) == 1 and public.size is None:
                 parents = _measured(parts[slot]) / counted.row_weight.most
         return LinkedModel(counted, parts, parents)
 
@@ -185,7 +209,7 @@ class Linked(Mechanism[LinkedModel]):
         for slot, share in self._divided(public, allot).items():
             fitted, facts = self.step(public, slot, share.rho, self._planned(public, slot))
             known, left = yield from self._measured(slot, facts, share)
-            yield from fitted.rehearsal(replace(facts, known=known), left, rng)
+            yield from fitted.rehearsal(replace(facts, known=(*facts.known, *known)), left, rng)
 
     def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
         """Return (AIM or MST for step `slot`, its `Public` facts).
@@ -194,19 +218,27 @@ class Linked(Mechanism[LinkedModel]):
         """
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
-        given = () if slot == PARENT else self.evidence(linked_of(public), slot)
-        own = [name for name in counted.of(slot).names if slot == PARENT or name in _own(linked_of(public), slot)]
+        alone = slot == PARENT or slot in counted.linked.kinds
+        given = () if alone else self.evidence(linked_of(public), slot)
+        given = tuple(name for name in given if name.partition(".")[2] not in public.constant)
+        own = [name for name in counted.of(slot).names if alone or name in _own(linked_of(public), slot)]
         weight = counted.row_weight.most
         rows = None if size is None else max(1, round(size))
         schema = counted.restrict([*given, *own])
-        facts = Public(schema, None if rows is None else rows * weight, public.neighbours)
+        constant = frozenset(named(slot, name) for name in public.constant)
+        # their own sample's error, and that of the parents fitted: rows of weight 60 are no sixty people
+        prior = [one for one in public.known if schema.columns.keys() >= set(one.clique)]
+        known = tuple(
+            replace(one, error=hypot(one.error, sampling_error(one.shares, rows or UNKNOWN))) for one in prior
+        )
+        facts = Public(schema, None if rows is None else rows * weight, public.neighbours, constant, known=known)
         base = self.inner
         if not isinstance(base, AIM):
             return replace(base, prior=min(base.prior * weight, 1e6)), facts
         people = UNKNOWN if rows is None else rows
         return replace(
             base,
-            workload=_pairs(given, own) if isinstance(base.workload, str) else base.workload,
+            workload=(_pairs(given, own) or [(n,) for n in own]) if isinstance(base.workload, str) else base.workload,
             rounds=base.rounds or usual_rounds(len(schema.names), people, rho),
             prior=min(base.prior * weight, 1e6),
         ), facts
@@ -233,23 +265,24 @@ class Linked(Mechanism[LinkedModel]):
                 chosen.append(name if name in parent else REFERENCE + name)
         return tuple(dict.fromkeys(named(slot, name) for name in (*chosen, *state)))
 
-    def required_of(self, slot: str, schema: Schema) -> list[Clique]:
+    def required_of(self, slot: str, facts: Public) -> list[Clique]:
         """Return a list of the required tables of step `slot`, each a tuple of names of counted columns.
 
-        UsageError for columns that the step has not.
+        `facts` are the step's. Columns that define the stratum are left out. UsageError for columns that it has not.
         """
-        found = []
+        found, schema = [], facts.schema
         for asked in self.required:
             names = [name if slot_of(name) in SLOTS else named(PARENT, name) for name in asked]
             if {slot_of(name) for name in names} != {slot}:
                 continue
+            names = [name for name in names if facts.constant.isdisjoint((name, name.partition(".")[2]))]
             for name in names:
                 if name not in schema.columns:
                     raise UsageError(f"required: the step {slot} has no column {name!r}{nearest(name, schema.names)}.")
-            found.append(tuple(name for name in schema.names if name in names))
+            found += [clique] if (clique := tuple(name for name in schema.names if name in names)) else []
         return found
 
-    def _check_required(self, schema: Schema) -> None:
+    def _check_required(self, facts: Public) -> None:
         """Raise UsageError for a required table of several steps, which none could measure, or with unknown columns."""
         for asked in self.required:
             slots = {slot_of(name) if slot_of(name) in SLOTS else PARENT for name in asked}
@@ -258,14 +291,14 @@ class Linked(Mechanism[LinkedModel]):
                     f"required: {list(asked)} has columns of {' and '.join(sorted(slots))}, and a table is measured in "
                     "one step. Within a step, columns of the parent are named after it, such as second.HHT."
                 )
-            self.required_of(slots.pop(), schema)
+            self.required_of(slots.pop(), facts)
 
     def _measured(self, slot: str, facts: Public, share: Allotment) -> Program[tuple[tuple[Known, ...], Allotment]]:
         """Program that measures a step's required tables; returns (tuple of `Known` tables, `Allotment` left).
 
         The step is `slot`, `facts` are its public facts, `share` is its allotment.
         """
-        cliques = self.required_of(slot, facts.schema)
+        cliques = self.required_of(slot, facts)
         if not cliques:
             return (), share
         first = down(Fraction(share.amount) * Fraction(REQUIRED))
@@ -300,6 +333,12 @@ def linked_of(public: Public) -> LinkedSchema:
             "linked: this mechanism fits two linked tables; open them by open_tables(parent, child, ...)."
         )
     return schema.linked
+
+
+def kind_of(public: Public) -> str | None:
+    """Return the name of the kind of parents that a stratum of public facts holds; None for those with child rows."""
+    slots = {slot_of(name) for name in public.schema.names}
+    return None if PARENT in slots else next(iter(slots), None)
 
 
 def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
