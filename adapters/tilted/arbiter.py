@@ -43,8 +43,9 @@ COLUMN = 0.25
 LEAST, STRAIN = 0.5, 1.5
 """Smallest error of the prior's rows, as a multiple of a right prior's, if they kept their weights, and the exponent by
 which it grows as fewer of them do: rows that had to be reweighted far are few, and where no answer told, wrong."""
-SHARED = 0.5
-"""Fraction of the chance by which the people fitted differ from their population that is an error of both models."""
+SHARED, SHARED_IN_STRATA = 0.5, 1.0
+"""Fraction of the chance by which the people fitted differ from their population that is an error of both models: all
+of it in strata, most of whose tables are never measured."""
 COMPARED, MOST_CELLS = 200, 2**14
 """Largest number of tables in which both models are compared, evenly spaced among all, and of cells of one."""
 LEFT = 0.98
@@ -66,6 +67,10 @@ class Arbiter(Learner[Any]):
     error: float = 1.0
     """Estimated squared error of the prior's rows in a table that they have not taken in, as a multiple of a right
     prior's: that of a sample of as many people as it has rows."""
+    shared: float = SHARED
+    """`SHARED` or `SHARED_IN_STRATA`."""
+    most: float = 1.0
+    """Largest share of the own model: in a stratum of `Pooled` everybody's."""
     _weight: float = field(default=ASSUMED, init=False)
     """Weight of the tables, and of the assumption, that the estimate is based on."""
     _judged: int = field(default=0, init=False)
@@ -92,9 +97,10 @@ class Arbiter(Learner[Any]):
                 number += 1
         apart = (root / number) ** 2 / self._right if number else 0.0
         # the people who are fitted are a sample: where no answer tells how it is off by chance, both models are
-        common = SHARED / self.total / self._right
+        common = self.shared / self.total / self._right
         least = LEAST / max(self.tilted.surviving, 1e-9) ** STRAIN
-        return share((max(self.error, least) - common) / apart) if apart > 0 else 1.0
+        beyond = max(0.0, max(self.error, least) - common)
+        return min(self.most, share(beyond / apart)) if apart > 0 else self.most
 
     @property
     def _right(self) -> float:
@@ -167,7 +173,8 @@ class Arbiter(Learner[Any]):
         prior, the stratum has the own model's alone.
         """
         own = yield from self.own.stratum(public, prior)
-        if self.kept > LEFT:
+        kept = self.kept
+        if kept > LEFT:
             return own
         tilted = yield from self.tilted.stratum(public, prior)
         arbiter = Arbiter(
@@ -178,6 +185,8 @@ class Arbiter(Learner[Any]):
             published=own.published,
             own=own,
             tilted=tilted,
+            shared=SHARED_IN_STRATA,
+            most=kept,
         )
         # what the prior is wrong about beyond chance is as large in a stratum, where chance is larger
         arbiter.error = 1 + max(0.0, self.error - 1) * self._right / arbiter._right
@@ -219,7 +228,15 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
-    return Arbiter(schema=own.schema, size=own.size, settled=own.settled, own=own, tilted=tilted, tables=own.tables)
+    return Arbiter(
+        schema=own.schema,
+        size=own.size,
+        settled=own.settled,
+        tables=own.tables,
+        own=own,
+        tilted=tilted,
+        shared=SHARED if public.prior.parent is None else SHARED_IN_STRATA,
+    )
 
 
 def tilted_to(

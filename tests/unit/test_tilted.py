@@ -11,7 +11,17 @@ import pytest
 from helpers.priors import SCHEMA, last_year
 from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.tilted import TiltedLearner, TiltedRows, fit, rounding
-from stratsynth.adapters.tilted.arbiter import ASSUMED, COLUMN, LEAST, MEMORY, SHARED, Arbiter, share
+from stratsynth.adapters.tilted.arbiter import (
+    ASSUMED,
+    COLUMN,
+    LEAST,
+    MEMORY,
+    SHARED,
+    SHARED_IN_STRATA,
+    Arbiter,
+    arbitrated,
+    share,
+)
 from stratsynth.adapters.tilted.blended import Blended, of
 from stratsynth.adapters.tilted.blocks import ROWS_A_CELL, cells_within, columns_counted, laid_out, packed
 from stratsynth.adapters.tilted.borrowed_rows import reweighted
@@ -467,6 +477,32 @@ def test_rows_that_were_reweighted_far_get_a_small_share():
     at.tilted._telling = None
     assert at.tilted.surviving == pytest.approx(20 * float(at.tilted.base @ at.tilted.base))
     assert at.kept > before
+
+
+def uniform(schema):
+    return lambda cliques: [np.full(schema.shape(c), 1 / schema.cells(c)) for c in cliques]
+
+
+def test_a_stratum_keeps_no_more_of_its_own_model_than_everybody_does():
+    public = Public(SCHEMA, 2_000, prior=last_year(1_000).rows(SCHEMA))
+    inside = public.within(Stratum.of({"G": "1"}), 0.1)
+    everybody, own = (
+        SimpleNamespace(schema=s, size=n, settled=None, tables=[], published=(), marginals=uniform(s), model=None)
+        for s, n in ((SCHEMA, 2_000), (inside.schema, 200))
+    )
+    everybody.stratum = lambda *_: (yield from ()) or own
+    at = arbitrated(everybody, public)
+    at.error = 3.0
+    stratum = done(at.stratum(inside, 20.0))
+    assert (stratum.own, stratum.most) == (own, at.kept)
+    assert (at.shared, stratum.shared, arbitrated(own, inside).shared) == (SHARED, SHARED_IN_STRATA, SHARED_IN_STRATA)
+    assert stratum.tables is own.tables
+    assert stratum.error == pytest.approx(1 + 2 * at._right / stratum._right)
+    assert 1 < stratum.error < 3
+    stratum.error = 1e6
+    assert stratum.kept == at.kept < 1
+    at.error = 1e6  # everybody has left the prior
+    assert done(at.stratum(inside, 20.0)) is own
 
 
 def test_the_share_grows_without_a_jump_and_is_never_all():
