@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.shared.denoised import denoised, projected
 from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.left_out import LEFT_OUT
@@ -50,9 +51,9 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts, for `allot`: asks all one-way tables, returns a `Product`; `rng` is not used.
+        """Program on public facts, for the allotment: asks all one-way tables; returns a `TableModel`; `rng` is unused.
 
-        With a prior it returns the `TiltedRows` of its rows, reweighted.
+        The model is a `Product`, or with a prior the `TiltedRows` of its rows, reweighted.
         """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         total = records(tables, public.size)
@@ -61,7 +62,7 @@ class Independent(Mechanism[TableModel]):
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts that runs the steps for `allot`, `rng`, without a prior; returns their `Product`.
+        """Program on public facts that runs the steps for the allotment, `rng`, without a prior; returns `TableModel`.
 
         If there is a prior, fitting it is counted as work.
         """
@@ -102,18 +103,16 @@ class Product(TableModel):
         MechanismError for a condition of probability 0; None is no condition.
         """
         rows: Codes = {}
+        draws = Draws(n, rng)
         for column in self.schema.names:
             weight = self.probabilities[column]
             if where and column in where:
                 allowed = np.zeros(weight.size)
                 allowed[sorted(where[column])] = 1
                 weight = weight * allowed
-            possible = np.flatnonzero(weight)
-            if n and possible.size == 0:
+            if n and not weight.sum() > 0:
                 raise MechanismError("no row can meet this condition: its mass under the model is 0.")
-            cumulated = np.cumsum(weight[possible])
-            drawn = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
-            rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # rounding may give the total
+            rows[column] = draws.draw(weight[None])
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:

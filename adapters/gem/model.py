@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.adapters.engine.sampling import draw
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.gem.layout import LogitBlocks, Reals, marginals
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
@@ -40,9 +40,9 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a `ProductMixture` for `total` records, of equal weights, by `odds`, levels x components.
+        """Return a `ProductMixture` in a schema, for `total` records, of equal weights, by `odds`, levels x components.
 
-        The levels are in the order of `layout`.
+        The levels are in the order of the `LogitBlocks`.
         """
         tables = {}
         for name in schema.names:
@@ -53,7 +53,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
-        """Return a `ProductMixture` of one component for `total` records by the noisy tables `ones` of the columns.
+        """Return a `ProductMixture` of one component for `total` records, by a schema's one-column noisy tables `ones`.
 
         A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
         that a small stratum is not drawn from the levels that noise favours.
@@ -131,13 +131,14 @@ class ProductMixture(TableModel):
         numbers = allot(n, weights, rng) if n else np.zeros(weights.size, dtype=np.int64)
         component = np.repeat(np.arange(weights.size), numbers)
         rows: Codes = {}
+        draws = Draws(n, rng)
         for column in self.schema.names:
             table = self.tables[column]
             if column in condition:
                 allowed = np.zeros(table.shape[1])
                 allowed[sorted(condition[column])] = 1
                 table = table * allowed
-            rows[column] = draw(table, component, rng)
+            rows[column] = draws.draw(table, component)
         return rows
 
     def state(self) -> State:
