@@ -1,10 +1,14 @@
 """The bench of linked tables, on few households: every figure is there, and rules hold."""
 
+import subprocess
+import sys
+
 import pytest
 
 from benches import __main__ as bench
 from benches import linked
 from stratsynth.evaluation.linked.tables import KINDS
+from studies import figures
 
 
 def test_a_small_fit_has_all_figures(monkeypatch):
@@ -19,6 +23,13 @@ def test_a_small_fit_has_all_figures(monkeypatch):
     figures = linked._figures("small", found, linked.TARGETS[4.0])
     assert [figure.reached for figure in figures if "break a rule" in figure.name] == [True]
     assert sum(figure.reached is not None for figure in figures) == 8
+
+
+def test_the_peak_of_a_run_is_that_of_its_largest_process(monkeypatch):
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    for own, most in ((1.0, 1e6), (1e6, 1e6)):
+        monkeypatch.setattr(figures, "peak_megabytes", lambda own=own: own)
+        assert max(own, 5) <= figures.peak_of_all() <= most
 
 
 @pytest.mark.parametrize("option", ["--seeds", "--rows", "--jobs", "--samples"])
