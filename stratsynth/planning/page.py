@@ -193,7 +193,7 @@ def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
         text = (
             f"{prior['origin']}: {prior['citation']}; {prior['rows']:,} rows{dropped}{lacking}{noisy}. Assumed to be "
             f"worth the word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid "
-            "answers decide whether it is worth less"
+            "answers decide whether it is worth less, and which share of the release it makes"
         )
         yield "Prior", text
     if linked := prior.get("linked"):
