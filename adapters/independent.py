@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stratsynth.adapters.shared.denoised import denoised, projected
+from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.tilted import tilted_to
@@ -102,18 +103,16 @@ class Product(TableModel):
         MechanismError for a condition of probability 0; None is no condition.
         """
         rows: Codes = {}
+        draws = Draws(n, rng)
         for column in self.schema.names:
             weight = self.probabilities[column]
             if where and column in where:
                 allowed = np.zeros(weight.size)
                 allowed[sorted(where[column])] = 1
                 weight = weight * allowed
-            possible = np.flatnonzero(weight)
-            if n and possible.size == 0:
+            if n and not weight.sum() > 0:
                 raise MechanismError("no row can meet this condition: its mass under the model is 0.")
-            cumulated = np.cumsum(weight[possible])
-            drawn = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
-            rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # rounding may give the total
+            rows[column] = draws.draw(weight[None])
         return rows
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:

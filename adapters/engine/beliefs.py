@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.adapters.engine.forest import NEVER, Floats
-from stratsynth.adapters.engine.sampling import draw
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, junction_tree
+from stratsynth.adapters.shared.drawing import Draws
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -310,8 +310,7 @@ def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
     """Return an array, for each row a cell drawn with the weights (cells, lines) of its line, those of line[row]."""
     if len(line) > REPEATED * weights.shape[1]:
         # many rows of a line share them out evenly
-        found: Ints = draw(np.ascontiguousarray(weights.T), line, rng).astype(np.intp)
-        return found
+        return Draws(len(line), rng).draw(np.ascontiguousarray(weights.T), line)
     sums = np.cumsum(weights, axis=0)
     single = len(line) == weights.shape[1] and bool((line == np.arange(len(line))).all())
     mine = sums if single else sums[:, line]

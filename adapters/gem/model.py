@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.adapters.engine.sampling import draw
 from stratsynth.adapters.gem.layout import LogitBlocks, Reals, marginals
+from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 from stratsynth.models.mixture import allot
@@ -131,13 +131,14 @@ class ProductMixture(TableModel):
         numbers = allot(n, weights, rng) if n else np.zeros(weights.size, dtype=np.int64)
         component = np.repeat(np.arange(weights.size), numbers)
         rows: Codes = {}
+        draws = Draws(n, rng)
         for column in self.schema.names:
             table = self.tables[column]
             if column in condition:
                 allowed = np.zeros(table.shape[1])
                 allowed[sorted(condition[column])] = 1
                 table = table * allowed
-            rows[column] = draw(table, component, rng)
+            rows[column] = draws.draw(table, component)
         return rows
 
     def state(self) -> State:

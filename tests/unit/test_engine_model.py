@@ -15,7 +15,7 @@ from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.model import RecentModels
-from stratsynth.adapters.engine.sampling import draw
+from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import State, TableModel, files
 from stratsynth.testing.record import identical
@@ -125,7 +125,7 @@ def test_a_line_of_no_weight_before_or_behind_is_never_drawn():
     weights = np.array([[0, 3.0, 0], [0.1, 0, 0], [0, 0, 7.0], [1e-300, 0, 1e-300]])
     given = np.repeat(np.arange(4), 50)
     for offset in (0.0, np.nextafter(1, 0)):
-        drawn = draw(weights, given, Edge(offset))
+        drawn = Draws(len(given), Edge(offset)).draw(weights, given)
         assert (weights[given, drawn] > 0).all()
 
 

@@ -245,7 +245,7 @@ def test_rows_have_the_places_and_multiples_that_were_measured(release):
         share = [(each % 1000 == 0).mean() for each in inside]
         assert abs(share[1] - share[0]) < 0.03 < abs(share[2] - share[0])
         place = [np.log1p(each / 1000).mean() for each in inside]
-        assert abs(place[1] - place[0]) < 0.02
+        assert abs(place[1] - place[0]) < 0.04  # .018 in this fit's model, with an error of .007 in 20,000 rows
         assert abs(place[1] - place[0]) < 0.2 * abs(place[2] - place[0])
     (stated,) = release.certificate["inside"]
     assert (stated["places"], stated["heaps"]) == (3, 3)
