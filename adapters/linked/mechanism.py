@@ -51,9 +51,10 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
     from stratsynth.schema.linked import LinkedSchema
 
-CHAIN = 5_000
-"""Least number of households times sqrt(rho) for which persons are drawn one after another: 40,000 at epsilon 1 and
-10,000 at epsilon 4, at delta 1e-9. A guess between two states that were measured."""
+CHAIN = 1_250
+"""Least number of households times sqrt(rho) for which persons are drawn one after another: 10,000 at epsilon 1 and
+2,800 at epsilon 4, at delta 1e-9. From here on pairs of a person's columns are within a tenth of those of persons drawn
+by themselves; errors within households are a third smaller well below it, and half as large above."""
 UNKNOWN = 10_000
 """Number of parents that is planned with where none is declared."""
 USUAL = {SECOND: 0.7, OTHERS: 0.4, REST: 0.7}

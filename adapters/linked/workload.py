@@ -30,7 +30,7 @@ FEW = 8
 """Largest number of levels of a parent's column that child rows are fitted with by default."""
 SMALL = 2**9
 """Largest number of cells of a triple that AIM chooses from."""
-COUNTS = 1.75
+COUNTS = 2.0
 """Importance of a table of parents with a count that child rows are drawn by, beside one without."""
 
 

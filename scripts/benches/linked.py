@@ -1,7 +1,8 @@
 """Households with their persons, fitted as two linked tables: errors of structure, broken rules, time and memory.
 
 `--acs FILE --households FILE` names a state's person and household records of 2024, as `census load` writes them;
-without them households of the built-in census are fitted. Errors are total variation, 0 to 1, means over tables:
+without them households of the built-in census are fitted. `--rows N` fits so many of either; of records by both orders
+of drawing. Errors are total variation, 0 to 1, means over tables:
 H of households, HP of households and persons, P2 and P3 of persons, W within households, S by size, G by race of the
 reference person. Their floor is a bootstrap sample of the same households, their ceiling persons assigned at random.
 There are the prototype's tables as well, by which the targets were set: in its bands, 28 of P2, 20 of W, and of
@@ -14,6 +15,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from benches.figures import fresh
@@ -63,15 +65,19 @@ def run(
     seeds: int = 1,
     epsilons: Sequence[float] = EPSILONS,
 ) -> list[Figure]:
-    """Fit at each epsilon as often as `seeds` says, each in a process of its own."""
-    where = "census" if acs is None else "records"
+    """Fit at each epsilon as often as `seeds` says, each in a process of its own.
+
+    With records, `rows` is a number of their households: both orders of drawing are fitted to a sample of so many.
+    """
+    some = acs is not None and rows is not None
+    where = "census" if acs is None else f"{rows:,} households of the records" if some else "records"
+    targets = {} if acs is None or some else TARGETS
     figures = []
-    for epsilon in epsilons:
-        for seed in range(seeds):
-            wanted = {"acs": acs, "households": households, "rows": rows or ROWS, "epsilon": epsilon, "seed": seed}
-            found = fresh("linked", wanted)
-            name = f"{where}, epsilon {epsilon:g}" + (f", fit {seed + 1}" if seeds > 1 else "")
-            figures += _figures(name, found, {} if acs is None else TARGETS.get(epsilon, {}))
+    for epsilon, children, seed in product(epsilons, ("chain", "independent") if some else ("auto",), range(seeds)):
+        wanted = {"acs": acs, "households": households, "epsilon": epsilon, "seed": seed}
+        found = fresh("linked", {**wanted, "rows": rows, "children": children})
+        name = f"{where}, epsilon {epsilon:g}" + (f", {children}" if some else "")
+        figures += _figures(name + (f", fit {seed + 1}" if seeds > 1 else ""), found, targets.get(epsilon, {}))
     return figures
 
 
@@ -121,7 +127,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     table = ss.open_tables(*real, schema=schema, declared_size=len(real[0]))
     start = time.perf_counter()
     release = ss.fit(
-        make("linked", {"base": wanted.get("base", "aim")}),
+        make("linked", {"base": wanted.get("base", "aim"), "children": wanted.get("children", "auto")}),
         table,
         ss.Budget(wanted["epsilon"], DELTA),
         seed=wanted["seed"],
@@ -170,7 +176,8 @@ def _lists(real: LinkedCodes, made: LinkedCodes) -> list[tuple[str, float, float
     found = {LISTS[kind]: values for kind, values in by_kind.items()}
     if "W" in by_kind:
         found[NAMED] = by_kind["W"][:NAMED_TABLES]
-    return [(what, *map(float, np.mean(values, axis=0))) for what, values in found.items()]
+    means = {what: np.mean(values, axis=0).tolist() for what, values in found.items()}
+    return [(what, value, floor, ceiling) for what, (value, floor, ceiling) in means.items()]
 
 
 def data(wanted: dict[str, Any]) -> tuple[LinkedSchema, tuple[Any, Any]]:
@@ -181,10 +188,13 @@ def data(wanted: dict[str, Any]) -> tuple[LinkedSchema, tuple[Any, Any]]:
     from stratsynth.census import acs
 
     if wanted["acs"] is None:
-        return census.linked_schema(), census.make_households(wanted["rows"])
+        return census.linked_schema(), census.make_households(wanted["rows"] or ROWS)
     households, persons = (pd.read_parquet(wanted[key]) for key in ("households", "acs"))
     lived = (households["TYPEHUGQ"].astype("Int64") == 1) & (households["NP"] > 0)
-    return acs.linked_schema(year=2024), (households[lived], persons)
+    homes = households[lived]
+    if wanted.get("children", "auto") != "auto":
+        homes = homes.sample(wanted["rows"], random_state=wanted["seed"])
+    return acs.linked_schema(year=2024), (homes, persons[persons["SERIALNO"].isin(homes["SERIALNO"])])
 
 
 if __name__ == "__main__":
