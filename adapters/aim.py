@@ -104,10 +104,10 @@ class AIM(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program for `allot`: measures columns, then chooses, measures, fits in rounds; returns the last learner.
+        """Program that spends the allotment: measures columns, then chooses, measures and fits in rounds.
 
-        It is a `GraphicalLearner`, or an `Arbiter` between it and a prior. Columns, size and prior are public facts;
-        `rng` is not used.
+        It returns the last learner: a `GraphicalLearner`, or an `Arbiter` between it and a prior. Columns, size and
+        prior are public facts; `rng` is not used.
         """
         schema = public.schema
         sizes = tuple((name, schema.size(name)) for name in schema.names)
@@ -144,7 +144,10 @@ class AIM(Poolable[Graphical]):
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks an ordinary fit's questions, on public facts, for `allot`, choices by `rng`; no result."""
+        """Program that asks an ordinary fit's questions on public facts, for the allotment; no result.
+
+        Choices are by `rng`.
+        """
         first = self._first(public, allot.rho)
         if public.asked:
             yield from counts(public.asked, rho=first)

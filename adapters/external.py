@@ -104,7 +104,7 @@ class External(Mechanism["Drawn"]):
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
-        """Program on public facts that gives the synthesizer all rows and `rng`, for `allot`; returns a `Drawn`.
+        """Program on public facts that gives the synthesizer all rows and `rng`, for the allotment; returns a `Drawn`.
 
         MechanismError if it fails, or if its result lacks columns or has columns of unequal lengths.
         """

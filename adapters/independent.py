@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.shared.denoised import denoised, projected
-from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.tilted import tilted_to
@@ -51,9 +51,9 @@ class Independent(Mechanism[TableModel]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts, for `allot`: asks all one-way tables, returns a `Product`; `rng` is not used.
+        """Program on public facts, for the allotment: asks all one-way tables; returns a `TableModel`; `rng` is unused.
 
-        With a prior it returns the `TiltedRows` of its rows, reweighted.
+        The model is a `Product`, or with a prior the `TiltedRows` of its rows, reweighted.
         """
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         total = records(tables, public.size)
@@ -62,7 +62,7 @@ class Independent(Mechanism[TableModel]):
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """Program on public facts that runs the steps for `allot`, `rng`, without a prior; returns their `Product`.
+        """Program on public facts that runs the steps for the allotment, `rng`, without a prior; returns `TableModel`.
 
         If there is a prior, fitting it is counted as work.
         """

@@ -29,7 +29,7 @@ from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.product import product
 from stratsynth.adapters.engine.solve import MOST_CELLS, MeasuredTable, engine
-from stratsynth.adapters.engine.zeros import forbidden, held_together
+from stratsynth.adapters.engine.structure import forbidden, held_together
 from stratsynth.adapters.shared.denoised import denoised
 from stratsynth.adapters.shared.few import borrows, only_columns
 from stratsynth.adapters.shared.graphical import GraphicalLearner
@@ -120,16 +120,19 @@ class MST(Poolable[Graphical]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program on public facts for `allot`, without `rng`: asks for columns and chosen pairs, and fits them.
+        """Program on public facts, for the allotment, not `rng`: asks for columns and pairs; returns a fitted Learner.
 
-        Returns a fitted `GraphicalLearner`, or an `Arbiter` between it and a prior.
+        That is a `GraphicalLearner`, or an `Arbiter` between it and a prior.
         """
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
         ones = columns_by(public, paid, total)
-        # in place of the paper's compression, which merges rare levels
-        tables = (*map(MeasuredTable.of, paid), *_without_rare(twos, ones, self.rare))
+        # in place of the paper's compression, which merges rare levels: pairs are fitted without cells of levels whose
+        # count is below `rare` times its noise; a negative count would be below 0 times its noise
+        common = {table.clique[0]: table.values >= self.rare * table.sigma for table in ones} if self.rare else {}
+        among = (np.logical_and.outer(*map(common.__getitem__, t.clique)) if common else None for t in twos)
+        tables = (*map(MeasuredTable.of, paid), *map(MeasuredTable.of, twos, among))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         known = within_size(public.known, sizes, MOST_KNOWN)
         known = within_size(known, sizes, MOST_CELLS, [table.clique for table in twos])
@@ -158,10 +161,10 @@ class MST(Poolable[Graphical]):
         return own
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program on public facts: an ordinary fit's charges for `allot`, choices among two pairs; no `rng`, no result.
+        """Program on public facts: charges of an ordinary fit with the allotment, choices among two pairs; no result.
 
-        Choices among all pairs would take time in proportion to the cube of the number of columns. `price` has refused
-        trees that are too large, and structural rules make no model larger than they may.
+        `rng` is not used. Choices among all pairs would take time in proportion to the cube of the number of columns.
+        `price` has refused trees that are too large, and structural rules make no model larger than they may.
         """
         yield from self._measured(public, allot, rehearsed=True)
         yield from work(LEFT_OUT, None)
@@ -169,7 +172,7 @@ class MST(Poolable[Graphical]):
     def _measured(
         self, public: Public, allot: Allotment, *, rehearsed: bool
     ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
-        """Program on public facts for the paper's three steps, shares of `allot`; returns (columns' tables, pairs').
+        """Program on public facts: the paper's three steps by the allotment; returns (columns' tables, pairs' tables).
 
         Both are tuples of `NoisyTable`s. Where columns alone are counted, they get all of rho, and there are no pairs.
         With `rehearsed`, a flag, most candidates are left out.
@@ -195,7 +198,7 @@ class MST(Poolable[Graphical]):
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
-    """Program for `rho` that returns a tuple of pairs, a spanning tree of the columns, by their tables `paid`.
+    """Program for `rho` that returns a tuple of pairs, a spanning tree of the columns, by their noisy tables `paid`.
 
     With `rehearsed`, a flag, most candidates are left out. The columns of a certain public table are joined already.
     """
@@ -252,17 +255,3 @@ def _distribution(table: NoisyTable) -> NDArray[np.float64]:
     """
     weight = np.maximum(table.values, 0).astype(np.float64)
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
-
-
-def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[MeasuredTable, ...]:
-    """Return a tuple of `MeasuredTable`s, the pairs' tables `twos` without cells of rare levels.
-
-    Rare are levels whose count in `ones`, the columns' tables, is below `times` its noise; with 0 none are.
-    """
-    if not times:  # a negative count would be below 0 times its noise
-        return tuple(MeasuredTable.of(table) for table in twos)
-    common = {table.clique[0]: table.values >= times * table.sigma for table in ones}
-    return tuple(
-        MeasuredTable.of(table, np.logical_and.outer(common[table.clique[0]], common[table.clique[1]]))
-        for table in twos
-    )

@@ -141,7 +141,7 @@ class OutputPerturbation(Mechanism[Regression]):
         return float(f"{FACTOR * (max(public.size * weight.each / weight.most, 1) * noise) ** (1 / 3):.6g}")
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Program on public facts, for `allot`: asks once, or first for sizes; returns a Regression; no `rng`."""
+        """Program on public facts, for the allotment: asks once, or first for sizes; returns a Regression; no `rng`."""
         asked, rho = self.question(public, allot.rho), allot.rho * (1 - 1e-9)
         by: tuple[str, ...] = ()
         parts: Floats | None = None

@@ -325,7 +325,7 @@ def _evaluate_marginals(
     cliques: int,
     as_json: bool,
 ) -> None:
-    """Score k-way marginals of the file `synthetic` against `real` by groups of `by`; write to `out`, and print.
+    """Score k-way marginals of the file `synthetic` against a `RowsArgument` by groups of `by`; write to `out`, print.
 
     At most `cliques` marginals of the schema are scored; `as_json` prints JSON.
     """
@@ -348,7 +348,7 @@ def _evaluate_predictions(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Score predictions of the column `target` for the rows `real` by groups; write to the new folder `out`, and print.
+    """Score predictions of the column `target` for a `Source`, `real`, by groups; write to the new folder `out`; print.
 
     `predictions` are a file or a release folder; `schema` is of the rows, `by` names the groups' columns, `settings`
     are those of `evaluate_predictions`; `as_json` prints JSON.

@@ -113,7 +113,7 @@ class StepCounter(Protocol):
 
 @contextlib.contextmanager
 def steps(what: str, total: int, progress: bool | None) -> Iterator[StepCounter]:
-    """Show a bar `what` over `total` steps if `progress` (see `wanted`); yield f(result) -> result, counting a step."""
+    """Show a bar `what` of `total` steps if `progress` (see `wanted`); yield a `StepCounter`, result -> result."""
     count = 0
 
     def done(result: T) -> T:

@@ -67,7 +67,10 @@ class Reference:
 
     def __str__(self) -> str:
         """Return the reference in one line, in the style of the American Psychological Association."""
-        names = [_initials(author) for author in self.authors]
+        names = []
+        for author in self.authors:
+            family, comma, given = author.partition(", ")  # an organisation's name has no comma, and stays
+            names.append(f"{family}, {' '.join(f'{name[0]}.' for name in given.split())}" if comma else family)
         by = " & ".join([f"{', '.join(names[:-1])},", names[-1]] if len(names) > 1 else names)
         version = f" (Version {self.version})" if self.version else ""
         form = " [Computer software]" if self.kind == "software" else ""
@@ -140,17 +143,11 @@ def bibliography(references: Iterable[Reference], form: str = "bibtex") -> str:
 
 
 def numbered(texts: Sequence[str], key: str, note: str) -> list[Reference]:
-    """Return citations `texts` as entries of kind "dataset" with `note`, each once, under keys `key1`, `key2`, ..."""
+    """Return citations `texts` as `Reference`s of kind "dataset" with `note`, each once, under `key` and a number."""
     return [
         Reference(key=f"{key}{number}", kind="dataset", title=text, note=note)
         for number, text in enumerate(dict.fromkeys(" ".join(text.split()) for text in texts), start=1)
     ]
-
-
-def _initials(author: str) -> str:
-    """Return "Family, G. N." of the author "Family, Given Name"; an organisation's name as it is."""
-    family, comma, given = author.partition(", ")
-    return f"{family}, {' '.join(f'{name[0]}.' for name in given.split())}" if comma else family
 
 
 def _tex(text: str) -> str:

@@ -139,9 +139,9 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Return a dataclass field with this default and a `Range`: ends `least` to `below`, `length`, words `refused`.
+    """Return a dataclass field with this default and a `Range`: `least`, `above`, `most`, `below`, `length`.
 
-    A table is copied for each object, and no part of its hash.
+    `refused` maps values to words of a refusal. A table is copied for each object, and no part of its hash.
     """
     metadata = {KEY: Range(least, above, most, below, length, refused or {})}
     if isinstance(default, dict):

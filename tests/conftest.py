@@ -157,7 +157,7 @@ def ledger(data: Path) -> Path:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """List that grows by one element with every reading of the rows."""
-    from stratsynth.data.csv_source import CsvSource
+    from stratsynth.data.sources import CsvSource
 
     reads: list[object] = []
     proper = CsvSource.batches

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.engine.forest import NEVER, Floats
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, junction_tree
-from stratsynth.adapters.shared.drawing import Draws
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -117,7 +117,11 @@ class Beliefs:
         *,
         log: bool,
     ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
-        """Return (dict of drawn codes by column, mask of rows without a cell) as `draw` does, by one arithmetic."""
+        """Return (dict of drawn codes by column, mask of rows without a cell) as `draw` does, by one arithmetic.
+
+        For each of `n` rows `given` has the known codes by column; `kinds` and `logs` have, for each limited set of
+        columns, each row's kind and each kind's factors of cells, as logs if `log`. Cells are drawn by `rng`.
+        """
         groups: dict[int, _Group] = {}
         for i in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[i]
@@ -264,7 +268,7 @@ class _Node:
     def cells(
         self, group: _Group, drawn: Mapping[str, Ints], n: int, rng: Generator, *, log: bool
     ) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return two arrays, one entry a row: the drawn cell of the new columns, and True where none is possible.
+        """Return two arrays, one entry a row: the cell of the new columns, drawn by `rng`; True where none is possible.
 
         `group` has the rows' factors, as logs if `log`; `drawn` is earlier column -> level number of each of `n` rows.
         """
@@ -307,7 +311,7 @@ class _Node:
 
 
 def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
-    """Return an array, for each row a cell drawn with the weights (cells, lines) of its line, those of line[row]."""
+    """Return an array, for each row a cell drawn by `rng` with the weights (cells, lines) of its line, line[row]."""
     if len(line) > REPEATED * weights.shape[1]:
         # many rows of a line share them out evenly
         return Draws(len(line), rng).draw(np.ascontiguousarray(weights.T), line)
@@ -385,7 +389,7 @@ def _all(tree: JunctionTree) -> range:
 
 
 def _rooted(tree: JunctionTree, spans: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return two lists, each clique's parent (-1 of the root) and the cliques from the root down, all numbers.
+    """Return two lists of numbers of a junction tree's cliques: each one's parent (-1: root); all from the root down.
 
     The root is that at which messages have fewest cells; `spans` has for each clique the number of combinations of
     known codes that its beliefs depend on.

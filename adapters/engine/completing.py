@@ -19,8 +19,7 @@ import numpy as np
 
 from stratsynth.adapters.engine.beliefs import Beliefs, Factor
 from stratsynth.adapters.engine.forest import NEVER, Floats
-from stratsynth.adapters.engine.structure import Clique, model_cells
-from stratsynth.adapters.engine.zeros import Forbidden, forbidden
+from stratsynth.adapters.engine.structure import Clique, Forbidden, forbidden, model_cells
 from stratsynth.errors import MechanismError, UsageError
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ class Completion:
         return found
 
     def attempt(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
-        """Return `Completed` rows as `draw` does, naming those for which there is no cell; their codes mean nothing.
+        """Return `Completed` rows, drawn by `rng` as in `draw`; codes of rows without a possible cell mean nothing.
 
         `given` is known column -> codes; `allowed` has one `Allowed` for each limited set of columns, in order.
         UsageError for other columns or another number of them.

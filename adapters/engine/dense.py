@@ -20,12 +20,12 @@ LARGE = 2**13
 
 
 def is_large(tree: JunctionTree) -> bool:
-    """Return True if the tree has more than `LARGE` cells; its solution depends on its own problem alone."""
+    """Return True if the junction tree has more than `LARGE` cells; its solution depends on its own problem alone."""
     return tree.cells > LARGE
 
 
 def laid_out(trees: Sequence[JunctionTree]) -> Forest:
-    """Return the message passing for these trees: a `Dense` for a single large one, else a `Forest` of all."""
+    """Return the message passing for these junction trees: a `Dense` for a single large one, else a `Forest` of all."""
     return Dense(trees[0]) if len(trees) == 1 and is_large(trees[0]) else Forest(trees)
 
 

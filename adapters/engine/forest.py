@@ -3,6 +3,9 @@
 All tables of all trees lie one after another in one array, and every step of message passing is a few array operations
 over all edges of the same depth, whichever tree they belong to. Eighteen strata thus cost little more than one,
 structures may differ, and nothing is compiled but index arrays.
+
+Rows are drawn from a calibrated tree a whole clique at a time: the rows that share a separator cell take the levels of
+the clique's other columns from their conditional distribution, by the randomised rounding of `Draws`.
 """
 
 from __future__ import annotations
@@ -12,11 +15,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
 
 NEVER = -1e9
 """Log potential of an impossible cell: finite, so that differences of messages stay defined."""
@@ -228,3 +237,27 @@ def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:
     """
     top = np.maximum.reduceat(values, starts)
     return top + np.log(np.add.reduceat(np.exp(values - top[runs]), starts))
+
+
+def sample(
+    tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
+) -> dict[str, NDArray[np.integer[Any]]]:
+    """Return a dict of level numbers by column: `n` rows drawn by `rng` from the tables of a junction tree's cliques.
+
+    The arrays are of small types; `calibrated` are the tables, of probabilities, in the cliques' order.
+    """
+    rows: dict[str, NDArray[np.integer[Any]]] = {}
+    sizes = dict(tree.sizes)
+    draws = Draws(n, rng)
+    for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
+        new = [column for column in clique if column not in separator]
+        if not new:  # a model of no column at all
+            continue
+        axes = [clique.index(column) for column in (*separator, *new)]
+        given = math.prod(sizes[column] for column in separator)
+        conditional = np.transpose(table, axes).reshape(given, -1)
+        place = [rows[column] for column in separator], [sizes[column] for column in separator]
+        drawn = draws.draw(conditional, np.ravel_multi_index(*place) if separator else None)
+        for column, codes in zip(new, np.unravel_index(drawn, [sizes[c] for c in new]), strict=True):
+            rows[column] = codes.astype(np.min_scalar_type(sizes[column] - 1))
+    return rows

@@ -14,9 +14,8 @@ from weakref import ref
 import numpy as np
 
 from stratsynth.adapters.engine.dense import laid_out
-from stratsynth.adapters.engine.forest import NEVER, Floats, Forest
+from stratsynth.adapters.engine.forest import NEVER, Floats, Forest, sample
 from stratsynth.adapters.engine.marginals import Marginals
-from stratsynth.adapters.engine.sampling import sample
 from stratsynth.adapters.engine.solve import Solution
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 from stratsynth.errors import MechanismError, ReleaseError
@@ -216,12 +215,12 @@ class Graphical(TableModel):
 
 @lru_cache(maxsize=32)
 def _laid_out(tree: JunctionTree) -> Forest:
-    """Return the `Forest` of one tree, cached for all strata of equal structure: it is larger than the potentials."""
+    """Return the `Forest` of a junction tree, cached for all strata of equal structure; larger than the potentials."""
     return laid_out([tree])
 
 
 def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -> None:
-    """Refuse (ReleaseError) a tree, or `potentials`, an array a clique, that do not fit `schema` or each other."""
+    """Refuse (ReleaseError) a junction tree, or `potentials`, one array a clique, unfit for `schema` or each other."""
     seen: set[str] = set()
     for i, (clique, table) in enumerate(zip(tree.cliques, potentials, strict=True)):
         parent, separator = tree.parents[i], tree.separators[i]

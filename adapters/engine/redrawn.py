@@ -11,8 +11,7 @@ import numpy as np
 
 from stratsynth.adapters.engine.model import Graphical
 from stratsynth.adapters.engine.solve import MeasuredTable, Problem, solve
-from stratsynth.adapters.engine.structure import Clique
-from stratsynth.adapters.engine.zeros import forbidden
+from stratsynth.adapters.engine.structure import Clique, forbidden
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms.known import Known
 

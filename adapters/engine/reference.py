@@ -120,7 +120,7 @@ def _misfit(problem: Problem, forest: Forest, cells: Floats) -> float:
 
 
 def _counted(table: MeasuredTable) -> Floats:
-    """Return a flat array: 1 for each cell of a table that counts, else 0."""
+    """Return a flat array: 1 for each cell of a `MeasuredTable` that counts, else 0."""
     return np.ones(table.values.size) if table.counted is None else table.counted.ravel().astype(np.float64)
 
 
@@ -168,7 +168,7 @@ def _value(at: _Objective, marginals: Any, facts: Mapping[str, Any]) -> Any:
 
 
 def _measurement(table: MeasuredTable, tree: JunctionTree) -> Any:
-    """Return a table as mbi's `LinearMeasurement`, flat, axes in the order of the tree's columns."""
+    """Return a `MeasuredTable` as mbi's `LinearMeasurement`, flat, axes in the order of the junction tree's columns."""
     from mbi import LinearMeasurement, WeightedQuery
 
     order = [table.clique.index(name) for name, _ in tree.sizes if name in table.clique]
@@ -180,7 +180,7 @@ def _measurement(table: MeasuredTable, tree: JunctionTree) -> Any:
 
 
 def _started(start: Solution, tree: JunctionTree) -> list[Floats]:
-    """Return a list, an array of log potentials for each clique of `tree`: the `Solution` `start` in another tree."""
+    """Return a list, each clique's array of log potentials in a junction tree, from `start`, another's `Solution`."""
     forest = laid_out([start.tree])
     cells, _ = forest.calibrated(np.concatenate([table.ravel() for table in start.potentials]))
     joints = Marginals(start.tree, forest.views(cells)).tables(tree.cliques)

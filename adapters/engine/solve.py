@@ -104,7 +104,7 @@ class Solution:
 
 
 def engine(name: str) -> Solver[Problem, Solution]:
-    """Return the `Solver` of graphical models: Private-PGM's for the name `mbi`, else this module's."""
+    """Return the `Solver`, `Problem` to `Solution`, of graphical models by name: Private-PGM's for `mbi`, else ours."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 
@@ -165,7 +165,7 @@ def _solved(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[list[int]]:
-    """Yield lists of the model `numbers` whose `trees` have at most `TOGETHER` cells unless one alone has more."""
+    """Yield lists of model `numbers`, whose junction trees have at most `TOGETHER` cells unless one alone has more."""
     some, cells = list[int](), 0
     for i in numbers:
         if some and cells + trees[i].cells > TOGETHER:
@@ -178,7 +178,7 @@ def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[
 
 
 def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> list[Solution]:
-    """Return a list of `Solution`s of problems on these trees, solved at once; finished ones leave the batch."""
+    """Return a list of `Solution`s of problems on junction `trees`, solved at once; finished ones leave the batch."""
     totals = np.array([total(problem) for problem in problems])
     found: dict[int, Solution] = {}
     left, state = list(range(len(problems))), None
@@ -232,7 +232,7 @@ class _State:
 
     @classmethod
     def first(cls, goal: Objectives, problems: Sequence[Problem]) -> _State:
-        """Return the `_State` of all `problems` of a goal before the first step: terms of warm starts, or 0."""
+        """Return the `_State` of all `problems` with their `Objectives` before step 1: terms of warm starts, or 0."""
         terms, number = goal.first(), len(problems)
         _, objective, _ = goal.at(terms)
         step, growth = 2.0 / goal.steepness(), np.full(number, 2.0)

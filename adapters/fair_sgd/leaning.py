@@ -94,7 +94,7 @@ class Leaning:
 
     @classmethod
     def start(cls, task: FairSgdProblem) -> Leaning:
-        """Return the `Leaning` of a task's descent before any answer: no statistics, and the setting's clip."""
+        """Return the `Leaning` of a `FairSgdProblem` before any answer: no statistics, and the setting's clip."""
         return cls(task, task.descent.clip)
 
     @property
@@ -105,7 +105,7 @@ class Leaning:
         return max(self.counted, math.sqrt(self.uncertain), 1.0) / self.samples
 
     def count(self, tally: NoisySum) -> None:
-        """Add a sample's noisy number of records, the sum of `tally`; for fits without a declared size."""
+        """Add a sample's noisy number of records, the `NoisySum` `tally`; for fits without a declared size."""
         self.counted += float(tally.values.sum())
         self.uncertain += tally.sigma**2 * len(tally.units)
         self.samples += 1

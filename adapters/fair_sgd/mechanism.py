@@ -4,7 +4,7 @@ Corrections. The penalty of the paper's equation 6 couples records; here its two
 statistics of earlier steps, so that a row's loss depends on that row and on public numbers alone (see
 `stratsynth.adapters.fair_sgd.leaning`). Statistics and gradient are asked of one sample in one question and priced as
 one subsampled Gaussian. Two companions are baselines: DPSGD-F (Xu, Du and Wu 2020) and DPSGD-Global-Adapt (Esipova et
-al. 2023), without the leaks of their code (see `stratsynth.adapters.fair_sgd.refused`).
+al. 2023), without the leaks of their code (see `MITIGATIONS`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stratsynth import papers
-from stratsynth.adapters.fair_sgd.refused import MITIGATIONS, SCALINGS
 from stratsynth.adapters.fair_sgd.task import FairSgdProblem, task_of
 from stratsynth.adapters.fair_sgd.training import FairSgdResult, train
 from stratsynth.adapters.predictors.network import Network
@@ -30,6 +29,26 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+
+
+MITIGATIONS = {
+    "paper": "is not private: the paper's penalty, gamma1 |<g_a - g_D, g_D - gb_D>| + gamma2 |Tr H_a - Tr H|, averages "
+    "over groups and over everybody inside the loss, so that a record changes the gradient of every other one, and "
+    'clipping each row\'s gradient bounds nothing. Take mitigation = "surrogate": the averages are those of earlier '
+    "steps, asked with noise and charged, and each row's gradient is of that row alone.",
+    "dpsgd_f": "is not private: DPSGD-F takes its noise from the largest clip of the groups present in a batch, so "
+    "that the noise itself tells whether a group was present, and asks for a batch's counts before it uses the same "
+    'batch. Take mitigation = "group_clip": the largest clip of all declared groups, and the counts of earlier '
+    "samples.",
+    "realised_batch": "is not private: Global-Adapt as published divides by the realised size of each sample, which is "
+    'private. Take mitigation = "global_adapt", which divides by the expected size.',
+}
+"""Published mitigations that are not private, with what to take instead."""
+SCALINGS = {
+    "groups": "is not offered: it would bring each group to mean 0 and variance 1 (figure 9 of the paper) by the "
+    "groups' own means and variances, which are private. Features are scaled by their public bounds."
+}
+"""Scales that would have to be read from rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +148,7 @@ class FairSGD(Mechanism[Regression | Network]):
         return task_of(self, public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts that runs the descent for `allot`; returns a `Regression` or `Network`.
+        """Program on public facts that runs the descent for the allotment; returns a `Regression` or `Network`.
 
         `rng` starts a network.
         """
@@ -138,7 +157,7 @@ class FairSGD(Mechanism[Regression | Network]):
         return task.form.model(learned.theta, self._facts(task, learned, round(allot.amount)))
 
     def _facts(self, task: FairSgdProblem, learned: FairSgdResult, steps: int) -> dict[str, Any]:
-        """Return a dict of figures of `learned`, the result of a task in so many `steps`.
+        """Return a dict of figures of the `FairSgdResult` of a `FairSgdProblem` in so many `steps`.
 
         Keys: steps, rate, clip, step_noise, and described, a dict of texts by heading.
         """

@@ -114,7 +114,7 @@ class FairSgdProblem:
 
 
 def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem:
-    """Return the `FairSgdProblem` of the fit by settings, public facts and budget.
+    """Return the `FairSgdProblem` of a fit: of `FairSGD` settings, public facts and budget.
 
     Unsupported for unfit columns, groups of a stratum, vain mitigations. Those lack two groups, have gammas of 0, or
     even out clipping where no gradient is longer than the clip.
@@ -152,7 +152,7 @@ def task_of(settings: FairSGD, public: Public, budget: Budget) -> FairSgdProblem
 
 
 def _pace(settings: FairSGD, public: Public, budget: Budget, form: Straight | OneLayer) -> Pace:
-    """Return a Pace, the numbers of a descent of this form, by settings, public facts and budget.
+    """Return a Pace, the numbers of a descent of this form, by `FairSGD` settings, public facts and budget.
 
     Without a clip set, mitigations have at most half the longest gradient.
     """

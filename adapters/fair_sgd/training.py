@@ -41,8 +41,8 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
     It asks for the gradient and the groups' statistics of one sample.
 
     Args:
-        task: The public facts of the fit.
-        allot: The steps and their noise.
+        task: The `FairSgdProblem`: public facts of the fit.
+        allot: The allotment: steps and their noise.
         start: The first coefficients.
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
@@ -68,7 +68,7 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
 
 
 def _groups(task: FairSgdProblem, leaning: Leaning) -> list[str]:
-    """Return a list of texts, one a group of a task: noisy size, mean of 1 - sum of p^2 if `leaning` measured it."""
+    """Return a list of texts on a `FairSgdProblem`'s groups: noisy size; mean of 1 - sum of p^2 if in `leaning`."""
     if not task.by:
         return []
     sizes = leaning.sizes()

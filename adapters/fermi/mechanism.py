@@ -214,7 +214,7 @@ class DPFermi(Mechanism[Designed]):
         return task
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Designed]:
-        """Program, spending `allot`, that trains and returns the model: a `Regression`, or a `Module` for a network.
+        """Program that spends the allotment on training; returns a `Designed`: a `Regression`, or a network's `Module`.
 
         `rng` makes a network's first weights, and draws public samples.
         """
@@ -232,7 +232,7 @@ class DPFermi(Mechanism[Designed]):
 
         Args:
             public: The public facts of the fit.
-            allot: The reserved steps and their noise.
+            allot: The allotment: reserved steps and their noise.
             penalties: Penalties in place of `penalty`: all positive, or all 0. Networks take one.
             rng: Makes a network's first weights, and draws samples of public rows.
         """
@@ -242,7 +242,7 @@ class DPFermi(Mechanism[Designed]):
         return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: FermiProblem, learned: FermiResult, steps: int) -> dict[str, Any]:
-        """Return a dict of figures of a task's fit `learned`, in so many `steps`.
+        """Return a dict of figures of the `FermiResult` of a `FermiProblem` in so many `steps`.
 
         Keys: steps, rate, clip, step_noise, described (texts by heading), and where there are such gap, a dict, and
         caution.

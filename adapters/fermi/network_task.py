@@ -76,12 +76,12 @@ class FermiNetworkProblem(FermiProblem):
         return PerRowGradients(self.design, self.target, self.per_row, theta[0], by, slopes)
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the released Module with the weights `theta`, one vector, and these facts, by name."""
+        """Return the `Designed` model, a Module with the weights `theta`, one vector, and these facts, by name."""
         return Module(self.schema, self.design, self.target, self.blueprint, theta, facts)
 
 
 def network_task(task: FermiProblem) -> FermiNetworkProblem:
-    """Return the `FermiNetworkProblem` of a task, with its network.
+    """Return the `FermiNetworkProblem` of a `FermiProblem`, with its network.
 
     Unsupported: no features, another number of pixels, layers that couple rows.
     """

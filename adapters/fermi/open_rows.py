@@ -58,7 +58,7 @@ class OpenRows:
 
     @classmethod
     def ask(cls, task: FermiProblem, rate: float, rng: Generator) -> Program[OpenRows]:
-        """Program that asks for features and target of a task's rows, which are public; returns an `OpenRows`.
+        """Program that asks for features and target of a `FermiProblem`'s rows, all public; returns an `OpenRows`.
 
         It keeps a step's `rate` and `rng`.
         """
@@ -80,7 +80,7 @@ class OpenRows:
         Args:
             theta: The coefficients, one entry a model.
             slopes: Slopes of the penalty, shaped as in the task's query; None while groups are counted.
-            allot: The noise and the rate of every step.
+            allot: The allotment, with the noise and the rate of every step.
             weights: Shares of the step's price.
         """
         task, models = self.task, len(theta)

@@ -24,7 +24,7 @@ LEAST_REACH = 2_000.0
 
 
 def caution(task: FermiProblem) -> str:
-    """Return a text if records and budget of a task are too few for a wanted gap; empty otherwise."""
+    """Return a text if records and budget of a `FermiProblem` are too few for a wanted gap; empty otherwise."""
     if task.settings.gap is None or task.reach is None or task.reach >= LEAST_REACH:
         return ""
     return (
@@ -34,7 +34,7 @@ def caution(task: FermiProblem) -> str:
 
 
 def penalty_in_words(settings: DPFermi, task: FermiProblem) -> str:
-    """Return a text on the penalty of the `settings` for a `task`: weight, groups, how classes count; `none` at 0."""
+    """Return a text on the penalty of `DPFermi` settings for a `FermiProblem`: weight, groups, classes; `none` at 0."""
     if not settings.weight:
         return "none"
     counted = {"alike": "each class alike", "shares": "classes by their shares"}[settings.odds_weights]
@@ -43,7 +43,7 @@ def penalty_in_words(settings: DPFermi, task: FermiProblem) -> str:
 
 
 def gap_in_words(task: FermiProblem, learned: FermiResult) -> dict[str, str]:
-    """Return a dict, caption -> text: a task's wanted gap, the one that was `learned`, and how it was reached."""
+    """Return a dict, caption -> text: a `FermiProblem`'s wanted gap, its `FermiResult`'s gap, and the way there."""
     settings, gap = task.settings, learned.gap or {}
     second = task.schema.levels(task.target)[1]
     given = f", given {task.target}" if settings.criterion == "odds" else ""
@@ -63,7 +63,7 @@ def gap_in_words(task: FermiProblem, learned: FermiResult) -> dict[str, str]:
 
 
 def _reached(task: FermiProblem, multipliers: Sequence[float], thresholds: Floats | None) -> dict[str, str]:
-    """Return a dict, one caption -> text: the `multipliers` of a task's gap, or its groups' `thresholds` if any."""
+    """Return a dict, one caption -> text: `multipliers` of a `FermiProblem`'s gap, or its groups' `thresholds`."""
     if thresholds is None:
         return {"Multipliers": " ".join(f"{one:.3g}" for one in multipliers) or "0"}
     groups = crossing(task.schema, task.settings.groups)

@@ -41,8 +41,8 @@ def train_to_gap(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
     """Program that returns a `FermiResult`: one model's coefficients, noise, shares of groups, measured gap.
 
     Args:
-        task: The public facts of the fit, with a wanted gap.
-        allot: The steps and their noise.
+        task: The `FermiProblem`: public facts of the fit, with a wanted gap.
+        allot: The allotment: steps and their noise.
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
     settings, pace, steps = task.settings, task.descent, round(allot.amount)
@@ -79,9 +79,10 @@ def train_to_gap(task: FermiProblem, allot: Allotment) -> Program[FermiResult]:
 def step_of(
     task: FermiProblem, allot: Allotment, theta: Floats, steering: Steering | None, share: float
 ) -> Program[Sequence[NoisySum]]:
-    """Program, at `allot`, that asks a task's gradient at `theta` and, for `share` of the price, decisions by cell.
+    """Program on a `FermiProblem` that asks its gradient at `theta` and, for `share` of the price, decisions by cell.
 
-    It returns both, two `NoisySum`s; slopes are those of `steering`, 0 if it is None.
+    The allotment has noise and rate. It returns both answers, two `NoisySum`s; slopes are those of `steering`, 0 if it
+    is None.
     """
     slopes = np.zeros((1, *task.schema.shape(task.by), task.classes))
     if steering is not None:
@@ -92,6 +93,6 @@ def step_of(
 
 
 def by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
-    """Return the values of the `NoisySum` `sums`, numbers of records, as an array true class x group x decision."""
+    """Return the values of a `NoisySum` by a `FermiProblem`'s cells, records by true class x group x decision."""
     found = sums.values.reshape(task.groups, task.true_classes, task.classes)
     return np.moveaxis(found, 1, 0)

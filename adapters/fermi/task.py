@@ -121,7 +121,7 @@ class FermiProblem:
         return np.zeros((models, *self.shape))
 
     def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
-        """Return the released Regression with the coefficients `theta`, an array, and these facts, by name."""
+        """Return the `Designed` model, a Regression with the coefficients `theta`, an array, and facts by name."""
         return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
 
     def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
@@ -167,9 +167,10 @@ class FermiProblem:
 
 
 def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
-    """Return the `FermiProblem` by settings, public facts and budget; Unsupported: unfit columns, groups of a stratum.
+    """Return the `FermiProblem` of `DPFermi` settings, public facts and budget.
 
-    UsageError for sizes that do not fit, and for settings that name neither a gap nor a penalty.
+    Unsupported for unfit columns, and groups of a stratum; UsageError for sizes that do not fit, and for settings that
+    name neither a gap nor a penalty.
     """
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.groups), public)
@@ -219,7 +220,7 @@ def task_of(settings: DPFermi, public: Public, budget: Budget) -> FermiProblem:
 
 
 def _check_gap(settings: DPFermi, schema: Schema, target: str, sampling: float) -> None:
-    """Raise Unsupported on `settings` of a gap if `target` in `schema` has over two levels, or `sampling` < 1."""
+    """Raise Unsupported for a gap in `DPFermi` settings if `schema`'s `target` has over 2 levels, or `sampling` < 1."""
     who = f"{settings.name}: gap"
     if schema.size(target) != LOGISTIC:
         raise Unsupported(
@@ -258,9 +259,10 @@ def _told_the_group(settings: DPFermi, public: Public) -> DPFermi:
 
 
 def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
-    """Raise Unsupported on `settings` that protect groups alone if `columns` are groups' or not public in `schema`.
+    """Raise Unsupported on `DPFermi` settings that protect groups alone and do not fit `columns` in `schema`.
 
-    Refused too are no penalty, row weights other than 1, and what `PublicRows` refuses of these columns.
+    That is if `columns` are groups' or not public, there is no penalty, row weights are other than 1, or `PublicRows`
+    refuses the columns.
     """
     who = f'{settings.name}: protect = "sensitive"'
     for name in columns:
@@ -291,9 +293,9 @@ SAMPLED_STEPS = 1000
 
 
 def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
-    """Return an array of the settings' declared sizes, classes of `target` (1 for parity) x groups; None without any.
+    """Return an array of declared sizes, classes of `target` (1 for parity) x groups; None if the settings have none.
 
-    UsageError for labels that the schema does not know, and missing ones.
+    UsageError for labels in the `DPFermi` settings that the schema does not know, and missing ones.
     """
     if not settings.sizes:
         return None

@@ -45,8 +45,9 @@ def train_with_thresholds(task: FermiProblem, allot: Allotment) -> Program[Fermi
     """Program that returns a `FermiResult`: one model, a threshold a group, noise, shares of groups, measured gap.
 
     Args:
-        task: The public facts of the fit, with a wanted gap, and the groups' columns among the features.
-        allot: The steps and their noise.
+        task: The `FermiProblem`: public facts of the fit, with a wanted gap, and the groups' columns among the
+            features.
+        allot: The allotment: steps and their noise.
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
     settings, pace, steps = task.settings, task.descent, round(allot.amount)
@@ -92,9 +93,10 @@ def _logits(steps: int) -> Floats:
 
 
 def _decisions(task: FermiProblem, allot: Allotment, theta: Floats) -> Program[NoisySum]:
-    """Program on a task that asks for decisions of `theta` by group and true class, for nearly all of a step's price.
+    """Program on a `FermiProblem` that asks for decisions of `theta` by group and true class, at nearly a step's price.
 
-    `theta` is one model's coefficients; `allot` has a step's noise. It returns the `NoisySum` of numbers of records.
+    `theta` is one model's coefficients; the allotment has a step's noise. It returns the `NoisySum` of numbers of
+    records.
     """
     by = (*task.settings.groups, task.target)
     slopes = np.zeros((1, *task.schema.shape(by), task.classes))
@@ -152,7 +154,7 @@ def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: floa
 
 
 def shift(task: FermiProblem, by: Floats) -> Floats:
-    """Return an array of a task's coefficients, 0 but of the groups' features, that add `by` to logits.
+    """Return an array of a `FermiProblem`'s coefficients, 0 but of the groups' features, that add `by` to logits.
 
     `by` has an entry a group.
     """
@@ -163,5 +165,8 @@ def shift(task: FermiProblem, by: Floats) -> Floats:
 
 
 def _holds(name: str, group: set[str]) -> bool:
-    """Return True for the intercept, and for features that are 1 of all records of a group, named `column=level`."""
+    """Return True if the feature `name` is 1 of all records of a group, given by texts `column=level`.
+
+    The intercept is, and `column=level` and their products.
+    """
     return name == "1" or name in group | {f"{one}*{other}" for one, other in permutations(group, 2)}

@@ -57,8 +57,8 @@ def train(task: FermiProblem, allot: Allotment, penalties: Sequence[float], rng:
     """Program that returns a `FermiResult`: coefficients of a model for each penalty, side by side.
 
     Args:
-        task: The public facts of the fit.
-        allot: The steps and their noise.
+        task: The `FermiProblem`: public facts of the fit.
+        allot: The allotment: steps and their noise.
         penalties: One penalty a model; all are positive, or all are 0.
         rng: Makes a network's first weights, and draws samples of public rows.
     """
@@ -170,9 +170,9 @@ class Adversary:
 
     @classmethod
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
-        """Return the `Adversary` of a task; its matrices W are best for predictions independent of the group.
+        """Return the `Adversary` of a `FermiProblem`; its matrices W are best for predictions independent of the group.
 
-        `penalties` is an array, one weight a model; `counts` know the number of records of each cell.
+        `penalties` is an array, one weight a model; `counts`, a `CellCounts`, know the number of records of each cell.
         """
         records = counts.records
         each = records.sum(axis=-1)

@@ -4,6 +4,14 @@ For publishers of a list of tables that is known in advance: nothing is spent on
 answer. The budget is divided in closed form (`split`), the answers are those of least squares over all tables at once
 (`Release.query`), consistent and with known covariances. Rows are drawn from a model that is fitted to these tables,
 the most important first, as far as a model of reasonable size holds them.
+
+A table of n cells that gets rho_t has noise of variance s_t^2 = D^2 / (2 rho_t) in each cell. With importance a_t,
+
+    minimise  sum of a_t n_t s_t^p   where   sum of rho_t = rho
+
+has the solution rho_t proportional to (a_t n_t)^(2 / (2 + p)), by Lagrange's rule: p = 2 for squared errors, p = 1 for
+absolute ones. The errors are those of the tables as measured; least squares over all of them lowers every error
+further.
 """
 
 from __future__ import annotations
@@ -15,9 +23,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, engine
-from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.engine.zeros import forbidden, held_together
-from stratsynth.adapters.fixed.split import split
+from stratsynth.adapters.engine.structure import forbidden, held_together, taken_in
 from stratsynth.adapters.shared.known import believed, records
 from stratsynth.checks import is_list, is_texts
 from stratsynth.errors import Unsupported, UsageError
@@ -31,6 +37,22 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+
+
+POWERS = {"squared": 2.0, "absolute": 1.0}
+"""Power of the error that is summed over all cells."""
+
+
+def split(cells: Sequence[int], importance: Sequence[float], errors: str) -> tuple[float, ...]:
+    """Return a tuple of each table's fraction of rho, in the order of `cells`; they add up to 1.
+
+    Args:
+        cells: The number of cells of each table.
+        importance: The weight of an error in a cell of each table.
+        errors: The kind of error that is minimised, a key of `POWERS`.
+    """
+    worth = [(a * n) ** (2 / (2 + POWERS[errors])) for n, a in zip(cells, importance, strict=True)]
+    return tuple(one / sum(worth) for one in worth)
 
 
 @dataclass(frozen=True)
@@ -94,7 +116,7 @@ class Fixed(Mechanism[Graphical]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
-        """Program on public facts, spending `allot`, not `rng`: measures all tables and returns a `Graphical`."""
+        """Program on public facts, spending the allotment, not `rng`: measures all tables and returns a `Graphical`."""
         schema, wanted = public.schema, self._asked(public)
         cliques = tuple(wanted)
         weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)

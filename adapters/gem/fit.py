@@ -104,7 +104,7 @@ def train(problems: Sequence[Training]) -> list[Reals]:
 
 
 def _train(problem: Training) -> Reals:
-    """Return the trained parameters of one problem, a flat array."""
+    """Return the trained parameters of one problem, a `Training`, as a flat array."""
     point = problem.point.astype(np.float32)
     goal = TableLoss(problem.source.layout, problem.tables, problem.total)
     adam = Adam(point, problem.rate, problem.iterations)

@@ -79,7 +79,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
     """Return a list of each clique's array of cell probabilities, from `odds` (levels x components) and `weights`.
 
-    Levels are by `layout`; `weights` are the components'.
+    Levels are by the `LogitBlocks`; `weights` are the components'.
     """
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []

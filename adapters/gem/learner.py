@@ -108,9 +108,9 @@ class MixtureLearner(Learner[ProductMixture]):
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return flat start parameters of `source`, by `rng`, with probabilities near those of `ones`, one-column tables.
+    """Return flat start parameters of the `Parametrisation`, by `rng`, with probabilities near those of `ones`.
 
-    A noisy count below half a sigma, or below 0.5, is taken as that.
+    These are noisy tables of one column each; a count below half a sigma, or below 0.5, is taken as that.
     """
     logits = np.zeros(source.layout.rows)
     for table in ones:

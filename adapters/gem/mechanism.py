@@ -128,7 +128,7 @@ class GEM(Poolable[ProductMixture]):
         return budget.zcdp()
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
-        """Program that spends `allot`: measures all columns, then chooses, measures and trains in rounds.
+        """Program that spends the allotment: measures all columns, then chooses, measures and trains in rounds.
 
         Returns the learner of the last fit. Public facts say how many rounds; `rng` makes the generator's start.
         """
@@ -172,7 +172,7 @@ class GEM(Poolable[ProductMixture]):
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks a fit's questions for `allot` on public facts, choices by `rng`; nothing is trained."""
+        """Program that asks a fit's questions for the allotment on public facts, by `rng`; nothing is trained."""
         schema, every = public.schema, self.candidate_weights(public)
         rounds = self._rounds(public, allot.rho, public.size)
         first = allot.rho * FIRST if rounds else allot.rho
@@ -202,7 +202,7 @@ class GEM(Poolable[ProductMixture]):
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
         """Return a `MixtureLearner` with an untrained generator, by `rng`, over a schema, of `total` records.
 
-        It is started at the one-column tables `ones`.
+        It is started at `ones`, the noisy tables of one column each.
         """
         source = self._source(schema, rng)
         return MixtureLearner(
@@ -215,7 +215,7 @@ class GEM(Poolable[ProductMixture]):
         )
 
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
-        """Return a `MixtureLearner` of the schema's model by one-column tables `ones`, for `total` records.
+        """Return a `MixtureLearner` of the schema's model by `ones`, noisy tables of a column, for `total` records.
 
         Its model is of independent columns until it is fitted; its generator begins by `rng`.
         """

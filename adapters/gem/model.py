@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.gem.layout import LogitBlocks, Reals, marginals
-from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 from stratsynth.models.mixture import allot
@@ -40,9 +40,9 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a `ProductMixture` for `total` records, of equal weights, by `odds`, levels x components.
+        """Return a `ProductMixture` in a schema, for `total` records, of equal weights, by `odds`, levels x components.
 
-        The levels are in the order of `layout`.
+        The levels are in the order of the `LogitBlocks`.
         """
         tables = {}
         for name in schema.names:
@@ -53,7 +53,7 @@ class ProductMixture(TableModel):
 
     @classmethod
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
-        """Return a `ProductMixture` of one component for `total` records by the noisy tables `ones` of the columns.
+        """Return a `ProductMixture` of one component for `total` records, by a schema's one-column noisy tables `ones`.
 
         A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
         that a small stratum is not drawn from the levels that noise favours.

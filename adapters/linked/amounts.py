@@ -119,9 +119,9 @@ class Amounts:
         return self.rounded(between(low, high, unit_of(self._column), rng))
 
     def take(self, values: Floats, codes: Codes, now: OpenParents, rng: Generator) -> None:
-        """Change `values`, numbers of the summed column, in place: all that is left, or less than that.
+        """Change `values`, numbers of the summed column, in place: all that is left, or less, drawn by `rng`.
 
-        `codes` are those of the same child rows by column, `now` the states before them.
+        `codes` are those of the same child rows by column, `now` the `OpenParents` before them.
         """
         real = ~np.isnan(values)
         if ALL in codes:
@@ -140,7 +140,7 @@ class Amounts:
 
 
 def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:
-    """Return an array (2, rows): the code of the column's bin that holds `left`, -1 for none, and the sign of it."""
+    """Return an array (2, rows): the code of a numeric column's bin that holds `left` or -1, and the sign of it."""
     breaks = np.asarray(column.breaks, np.float64)
     code = np.clip(np.searchsorted(breaks, left, side="right") - 1, 0, len(column.extents) - 1)
     inside = (left >= column.lower) & (left <= column.upper)
@@ -148,19 +148,19 @@ def codes_left(column: Numeric, left: Floats) -> NDArray[np.intp]:
 
 
 def unit_of(column: Numeric) -> float:
-    """Return the distance of two numbers of a column: 1 for whole ones, that of its decimals; 0 without any."""
+    """Return the distance of two numbers of a numeric column: 1 for whole ones, that of its decimals; 0 without any."""
     return 1.0 if column.integer else 0.0 if column.digits is None else 10.0**-column.digits
 
 
 def below(end: Floats, column: Numeric) -> Floats:
-    """Return an array, the largest number of a column below each of the ends `end`; infinite where the end is."""
+    """Return an array, the largest number of a numeric column below each of the ends `end`; infinite where that is."""
     unit = unit_of(column)
     found: Floats = end - unit if unit else np.where(np.isinf(end), end, np.nextafter(end, -np.inf))
     return found
 
 
 def between(low: Floats, high: Floats, unit: float, rng: Generator) -> Floats:
-    """Return an array of numbers from `low` to `high`, both included, in wide ranges above 0 evenly by log.
+    """Return an array of numbers by `rng` from `low` to `high`, both included, in wide ranges above 0 evenly by log.
 
     They are multiples of `unit`; with unit 0 any numbers.
     """

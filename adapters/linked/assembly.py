@@ -76,16 +76,16 @@ class Assembly:
     def blocks(
         self, n: int, rng: Generator, where: Where | None = None, counted: DrawCounts | None = None, block: int = BLOCK
     ) -> Iterator[DrawnTables]:
-        """Yield `DrawnTables`, `n` parents in all with their child rows, at most `block` at a time.
+        """Yield `DrawnTables`, `n` parents in all with their child rows, drawn by `rng`, at most `block` at a time.
 
-        What was given up is added to `counted`. `where` has allowed codes by column of the parent's model, without its
-        prefix. Raises MechanismError if no parent meets it.
+        What was given up is added to the `DrawCounts`. `where` has allowed codes by column of the parent's model,
+        without its prefix. Raises MechanismError if no parent meets it.
         """
         for start in range(0, n, block):
             yield self._meeting(min(block, n - start), rng, where or {}, counted or DrawCounts())
 
     def draw(self, n: int, rng: Generator, where: Where | None = None) -> tuple[DrawnTables, DrawCounts]:
-        """Return a pair: `DrawnTables` of n parents with their child rows, and `DrawCounts` of what was given up.
+        """Return a pair: `DrawnTables` of n parents and child rows, by `rng`, and `DrawCounts` of what was given up.
 
         `where` is column -> level numbers allowed; see `blocks`.
         """
@@ -95,10 +95,10 @@ class Assembly:
         ), counted
 
     def _meeting(self, n: int, rng: Generator, where: Where, counted: DrawCounts) -> DrawnTables:
-        """Return `DrawnTables` of `n` parents that meet `where`, of derived columns too, which the child rows decide.
+        """Return `DrawnTables` by `rng` of `n` parents that meet `where`, of derived columns too: child rows decide.
 
-        `where` is column -> level numbers allowed; what is given up is added to `counted`. MechanismError if hardly any
-        parent meets it.
+        `where` is column -> level numbers allowed; what is given up is added to the `DrawCounts`. MechanismError if
+        hardly any parent meets it.
         """
         parts: list[DrawnTables] = []
         missing = n
@@ -112,7 +112,7 @@ class Assembly:
         raise MechanismError("hardly any parent meets this condition on what its child rows add up to.")
 
     def _meets(self, drawn: DrawnTables, where: Where) -> NDArray[np.bool_]:
-        """Return a mask of the drawn parents that meet `where`, column -> level numbers, in derived columns."""
+        """Return a mask of the parents in `DrawnTables` that meet `where`, column -> level numbers, if derived."""
         found = np.ones(len(next(iter(drawn.counts.values()))), dtype=bool)
         schema, prefix = self.models.parent.schema, self.models.prefixes[0]
         for column, allowed in where.items():
@@ -124,7 +124,7 @@ class Assembly:
         return found
 
     def _draw(self, n: int, rng: Generator, where: Where, counted: DrawCounts) -> DrawnTables:
-        """Return the `DrawnTables` of `n` parents given `where`; what is given up is added to `counted`."""
+        """Return the `DrawnTables` of `n` parents given `where`, by `rng`; `DrawCounts` get what is given up."""
         roles, prefix = self.roles, self.models.prefixes[0]
         model = self.models.parent
         conditions = {prefix + column: levels for column, levels in where.items()}
@@ -165,7 +165,7 @@ class Assembly:
         return found
 
     def _number(self, name: str, codes: NDArray[Any], rng: Generator) -> Floats:
-        """Return an array, a number in the bin of each of `codes`, by the law of the column `name`.
+        """Return an array, a number, by `rng`, in the bin of each of `codes`, by the law of the column `name`.
 
         NaN for a level without a number.
         """
@@ -176,7 +176,7 @@ class Assembly:
     def _begin(
         self, parent: Codes, first: Codes, numbers: dict[str, Floats], size: Ints, rng: Generator
     ) -> OpenParents:
-        """Return the `OpenParents` after the first row, whose number of the summed column may be drawn again.
+        """Return the `OpenParents` after the first row, whose number of the summed column may be drawn again by `rng`.
 
         `parent` and `first` are codes by column of the parents and their first rows, `size` the numbers of rows. A
         number drawn again replaces that in `numbers`, arrays by column.
@@ -209,9 +209,9 @@ class Assembly:
     def _row(
         self, place: int, rows: Ints, parent: Codes, now: OpenParents, rng: Generator, counted: DrawCounts
     ) -> _Placed:
-        """Return the `_Placed` child rows at one place of the parents numbered `rows`, given their states `now`.
+        """Return the `_Placed` child rows, by `rng`, at one place of the parents `rows`, given the `OpenParents`.
 
-        `parent` is the codes of all parents by column; `counted` gets what was given up.
+        `parent` is the codes of all parents by column; the `DrawCounts` get what was given up.
         """
         slot = self._slot(place)
         state = {
@@ -242,9 +242,9 @@ class Assembly:
         return self._slots[place]
 
     def _step(self, numbers: dict[str, Floats], codes: Codes, now: OpenParents, rng: Generator) -> None:
-        """Set numbers of the stepped column, in place, to some that lie in the band of the difference as well.
+        """Set numbers of the stepped column, in place, to ones drawn by `rng` in the band of the difference as well.
 
-        `numbers` and `codes` are those of the child rows by column, `now` the states before them.
+        `numbers` and `codes` are those of the child rows by column, `now` the `OpenParents` before them.
         """
         stepped = self.roles.stepped
         assert stepped is not None  # noqa: S101 - the caller looked
@@ -261,7 +261,7 @@ class Assembly:
         values[rows[outside]] = between(least[outside], most[outside], unit_of(column), rng)
 
     def _go_on(self, now: OpenParents, placed: _Placed) -> None:
-        """Change the states `now` in place, after the child rows `placed`, by their parents' numbers."""
+        """Change the `OpenParents` in place, after the child rows `placed`, by their parents' numbers."""
         roles, rows = self.roles, placed.rows
         met = roles.meets(CountRole(where=roles.condition), placed.codes, len(rows)) & bool(roles.condition)
         now.met[rows] = np.maximum(now.met[rows] - met, 0)
@@ -275,8 +275,8 @@ class Assembly:
     def _joined(self, n: int, parent: Codes, places: list[_Placed], counted: DrawCounts) -> DrawnTables:
         """Return the `DrawnTables` of `n` parents: rows sorted by parent and place, and what these add up to.
 
-        `parent` is the parents' codes by column, `places` the rows drawn at each place; `counted` gets the numbers of
-        parents, rows, and sums in other bands.
+        `parent` is the parents' codes by column, `places` the `_Placed` rows of each place; the `DrawCounts` get the
+        numbers of parents, rows, and sums in other bands.
         """
         roles = self.roles
         owner = np.concatenate([placed.rows for placed in places])
@@ -319,9 +319,9 @@ class _Slot:
 
     @classmethod
     def of(cls, roles: LinkRoles, models: LinkedModels, place: int, first: tuple[str, ...]) -> _Slot:
-        """Return the `_Slot`, a prepared model, of a place, 1 for the second child row.
+        """Return the `_Slot`, a prepared one of the `LinkedModels`, of a place, 1 for the second child row.
 
-        The columns `first` are given up before all other known ones.
+        The `LinkRoles` have the columns; those named `first` are given up before all other known ones.
         """
         model, prefix = models.slot(place)
         names = [name.removeprefix(prefix) for name in model.schema.names]
@@ -354,10 +354,10 @@ class _Slot:
         *,
         relaxed: bool,
     ) -> tuple[Codes, Ints]:
-        """Return (codes of a child row by column, numbers of the states without a possible cell).
+        """Return (codes of a child row by column, drawn by `rng`; numbers of the states without a possible cell).
 
-        There is a row for each state in `now`, whose known codes are `given`, column -> codes. Columns given up are
-        added to `counted`; with `relaxed`, a flag, nothing is asked of what is left of the sum.
+        There is a row for each of the `OpenParents`, whose known codes are `given`, column -> codes. Columns given up
+        are added to the `DrawCounts`; with `relaxed`, a flag, nothing is asked of what is left of the sum.
         """
         evidence = {self.prefix + name: codes for name, codes in given.items()}
         found = self.completion.attempt(evidence, rng, *self.limits.allowed(now, relaxed=relaxed))

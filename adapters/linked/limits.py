@@ -68,7 +68,7 @@ class Limits:
         return tuple(columns for columns, _ in self._parts())
 
     def allowed(self, now: OpenParents, *, relaxed: bool = False) -> Iterator[Allowed]:
-        """Yield an `Allowed` for each limited set of columns, for parents in the states `now`.
+        """Yield an `Allowed` for each limited set of columns, for the `OpenParents`.
 
         With `relaxed`, a flag, everything is allowed of what is left of the sum.
         """
@@ -113,18 +113,18 @@ class Limits:
         return found
 
     def _forced(self, now: OpenParents) -> Ints:
-        """Return an array, one a parent: `MEETS` or `MEETS_NOT` if all rows left are so, else `FREE`."""
+        """Return an array, one of `OpenParents` each: `MEETS` or `MEETS_NOT` if all rows left are so, else `FREE`."""
         if not self.roles.condition:
             return np.zeros(len(now.met), dtype=np.intp)
         return np.where(now.others == 0, MEETS, np.where(now.met == 0, MEETS_NOT, FREE))
 
     def _condition(self, now: OpenParents) -> Allowed:
-        """Return `Allowed` codes of the condition's columns, for parents in the states `now`."""
+        """Return `Allowed` codes of the condition's columns, for the `OpenParents`."""
         met = self._met(tuple(self.roles.condition))
         return Allowed(self._forced(now), np.stack([np.ones_like(met), met, ~met]))
 
     def _steps(self, now: OpenParents) -> Allowed:
-        """Return `Allowed` codes of the difference and the stepped column, for parents in the states `now`.
+        """Return `Allowed` codes of the difference and the stepped column, for the `OpenParents`.
 
         They depend on the number in the row before. Its `cells` are weights, axes kind, difference, columns: the share
         of numbers in both, 0 where there is none.
@@ -168,7 +168,7 @@ class Limits:
         return np.zeros(len(numbers), dtype=np.intp)
 
     def _amounts(self, now: OpenParents) -> Allowed:
-        """Return `Allowed` codes of `ALL` and the summed column, for parents in the states `now`.
+        """Return `Allowed` codes of `ALL` and the summed column, for the `OpenParents`.
 
         They depend on what is left: all of it, or something else. Its `cells` are weights, axes kind, two codes of
         `ALL` (1 for all that is left), level of the column.
@@ -198,7 +198,7 @@ class Limits:
         return Allowed(kinds[len(kinds) - len(now.left) :], cells)
 
     def _last(self, now: OpenParents) -> Allowed:
-        """Return `Allowed` codes of `ALL` and the condition's columns, for parents in the states `now`.
+        """Return `Allowed` codes of `ALL` and the condition's columns, for the `OpenParents`.
 
         The last row that does not meet the condition takes all.
         """
@@ -211,7 +211,7 @@ class Limits:
     def _rest(self, now: OpenParents) -> Allowed:
         """Return `Allowed` codes of the summed column and the condition, where a model knows nothing of what is left.
 
-        The last row that does not meet the condition has a number in the bin of what is left.
+        The last row of the `OpenParents` that does not meet the condition has a number in the bin of what is left.
         """
         assert self.roles.summed is not None  # noqa: S101 - see _parts
         column = self.roles.number(self.roles.summed.of)
@@ -244,13 +244,13 @@ def _relative(cells: Floats, band: Ints, counts: Ints) -> Floats:
 
 
 def _grid(column: Numeric) -> Floats:
-    """Return an array of numbers all over a column's range, which stand beside those of parents where these are few."""
+    """Return an array of numbers all over a numeric column's range, to stand beside parents' where these are few."""
     points = np.linspace(column.lower, column.upper, POINTS)
     return np.unique(np.round(points)) if column.integer else points
 
 
 def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
-    """Return an array of one number in each interval between a column's bins and the `ends` of bands, and 0 last."""
+    """Return an array: one number in each interval between a numeric column's bins and `ends` of bands, and 0 last."""
     marks = np.unique([*column.breaks, *(end for end in ends if column.lower < end < column.upper), 0.0])
     return np.append((marks[:-1] + marks[1:]) / 2, 0.0)
 
@@ -258,8 +258,8 @@ def _between(column: Numeric, ends: tuple[float, ...]) -> Floats:
 def reachable(roles: LinkRoles, stepped: str, before: Floats) -> tuple[Floats, Floats]:
     """Return two arrays, the smallest and the largest number that fits all: numbers before x bands x bins.
 
-    `stepped` names the column of the child, by `roles`; `before` are its numbers in the row before; bands are of the
-    difference.
+    `stepped` names the column of the child, by the `LinkRoles`; `before` are its numbers in the row before; bands are
+    of the difference.
     """
     column = roles.number(stepped)
     low, top = np.asarray(column.extents, np.float64).T

@@ -116,7 +116,7 @@ class LinkRoles:
         return column
 
     def meets(self, count: CountRole, codes: Mapping[str, NDArray[np.integer[Any]]], n: int) -> NDArray[np.bool_]:
-        """Return a mask of the `n` child rows, `codes` by column, that meet the condition of a count."""
+        """Return a mask of the `n` child rows, `codes` by column, that meet the condition of a `CountRole`."""
         found = np.ones(n, dtype=bool)
         for column, levels in count.where.items():
             found &= np.isin(codes[column], list(levels))

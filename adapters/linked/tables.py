@@ -35,13 +35,14 @@ def to_tables(
     """Return two Arrow tables, parents and child rows, in the columns and types of their schemas, `key` first.
 
     Args:
-        roles: The roles of columns.
-        drawn: Parents and child rows, as they were drawn.
+        roles: The `LinkRoles` of columns.
+        drawn: The `DrawnTables` of parents and child rows.
         rng: Source of numbers within bins, for columns whose numbers are not drawn yet.
         key: Name of the invented key, which counts the parents from `start` + 1 on.
         order: Name of a column of the child rows that counts those of one parent from 1 on, unless the schema has it.
         start: Number of parents in the tables before.
-        laws: Laws of numbers within bins, by column of the parent and of the child; of others the schemas' own.
+        laws: `Inside` laws of numbers within bins, by column of the parent and of the child; of others the schemas'
+            own.
     """
     numbers = start + 1 + np.arange(len(drawn.counts[roles.size]))
     codes: dict[str, Any] = {name: drawn.parent[name] for name in roles.parent.names if name in drawn.parent}

@@ -81,7 +81,7 @@ class ClippedMean(Settings):
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program on public facts, for `allot`: asks counts, sums, squares by column; `rng` is not used.
+        """Program on public facts, for the allotment: asks counts, sums, squares by column; `rng` is not used.
 
         Returns an Estimate of all means.
         """
@@ -95,7 +95,7 @@ class ClippedMean(Settings):
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
     def clip(self, column: ColumnScale, n: float) -> float:
-        """Return the clip for `n` records, a distance from the column's centre in its unit.
+        """Return the clip for `n` records, a distance from the centre of a `ColumnScale` in the column's unit.
 
         At most that of the bounds.
         """
@@ -106,9 +106,10 @@ class ClippedMean(Settings):
     def _column(
         self, column: ColumnScale, size: MeanCount, pay: Payment, extra: Payment, rows: int
     ) -> Program[Figures]:
-        """Program that returns Figures of a column's mean of `size` records: sum by `pay`, squares by `extra`.
+        """Program that returns Figures of the mean of a `ColumnScale`'s column over a `MeanCount` of records.
 
-        `rows` is the largest number of rows of one person.
+        One `Payment`, `pay`, is for the sum, the other, `extra`, for squares. `rows` is the largest number of rows of
+        one person.
         """
         # equation (2): the clipped values' sum with Laplace noise, divided by their number
         clip = self.clip(column, size.value)

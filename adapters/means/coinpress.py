@@ -122,7 +122,7 @@ class CoinPress(Settings):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
-        """Program on public facts, for `allot`, not `rng`: counts, narrows means, asks squares; returns an Estimate."""
+        """Program on public facts, for the allotment, not `rng`: counts, narrowed means, squares; returns Estimate."""
         columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
@@ -136,9 +136,10 @@ class CoinPress(Settings):
     def _press(
         self, columns: tuple[ColumnScale, ...], size: MeanCount, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
-        """Program that narrows the joint means of `columns`, of `size` records, paid by `pay`; returns their Figures.
+        """Program that narrows the joint means of columns, `ColumnScale`s, over a `MeanCount`; returns their Figures.
 
-        `extra` pays for the squares of which deviations are worked out; `public` has the schema's rows per person.
+        The `Payment` `pay` is for means, `extra` for the squares of which deviations are worked out; `public` has the
+        schema's rows per person.
         """
         units = np.array([column.unit for column in columns])
         centre = np.array([column.centre for column in columns])
@@ -172,18 +173,19 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip, in scales, of the norm of values of `columns` around `centre`, at most `r` from the mean.
+        """Return the clip, in scales, of the norm of values around `centre`, at most `r` from the mean.
 
-        `g` is the tail bound; a wider clip than the columns' bounds is cut.
+        Each of `columns` is a `ColumnScale`; `g` is the tail bound; a wider clip than the columns' bounds is cut.
         """
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 
 
 def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
-    """Return the question `Columns` for the sum of rows, `columns` less `centre`, clipped at norm `tau`.
+    """Return the question `Columns` for the sum of rows, less `centre`, clipped at norm `tau`.
 
-    `centre` is in the columns' own numbers, the rows' distance from it and `tau` in units of scale.
+    Each of `columns` is a `ColumnScale`; `centre` is in the columns' own numbers, the rows' distance from it and `tau`
+    in units of scale.
     """
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

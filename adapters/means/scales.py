@@ -93,7 +93,11 @@ def _scale(
     radii: Mapping[str, float],
     units: Mapping[str, float],
 ) -> ColumnScale:
-    """Return the `ColumnScale` of the column `name`; the mappings by column are the settings' own numbers."""
+    """Return the `ColumnScale` of the schema's numeric column `name`, of a mechanism called `who`.
+
+    `centres`, `radii` and `units` are the settings' own numbers by column. UsageError for no such column, a categorical
+    one, and numbers outside the bounds; Unsupported for unfit bounds.
+    """
     column = schema.columns.get(name)
     if column is None:
         raise UsageError(f"{who}: column {name!r} is not in the schema, or is constant in this stratum.")

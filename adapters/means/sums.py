@@ -103,7 +103,8 @@ class Settings(Mechanism[Estimate]):
 def check_count(who: str, settings: Settings, public: Public, columns: Iterable[ColumnScale]) -> None:
     """Refuse (Unsupported on `who`) settings of `count = "declared"` without a public size, or rows left out.
 
-    Such rows are weighted by a column, or of units of several rows; such values are of columns that may lack them.
+    Such rows are weighted by a column, or of units of several rows; such values are of columns, each a `ColumnScale`,
+    that may lack them.
     """
     if settings.count == "noisy":
         return
@@ -144,7 +145,7 @@ def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payme
 
 
 def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], pay: Payment) -> Program[MeanCount]:
-    """Program paid by `pay` that returns the `MeanCount` of records with a value in all `columns`.
+    """Program for a `Payment` that returns the `MeanCount` of records with a value in all columns, `ColumnScale`s.
 
     It is noisy, or declared by public facts: the settings say which.
 
@@ -168,10 +169,10 @@ def size_of(settings: Settings, public: Public, columns: Sequence[ColumnScale], 
 def sizes_of(
     settings: Settings, public: Public, groups: Sequence[Sequence[ColumnScale]], pay: Payment
 ) -> Program[list[MeanCount]]:
-    """Program paid by `pay` that returns a list of `MeanCount`s, the numbers of records with a value.
+    """Program for a `Payment` that returns a list of `MeanCount`s, the numbers of records with a value.
 
-    There is one for each of `groups`, whose columns all have a value; groups of columns that no record lacks share one.
-    Settings and public facts tell if numbers are counted or declared.
+    There is one for each of `groups`, of a `ColumnScale` a column, whose columns all have a value; groups of columns
+    that no record lacks share one. Settings and public facts tell if numbers are counted or declared.
     """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
@@ -185,9 +186,10 @@ def sizes_of(
 def spreads(
     columns: Sequence[ColumnScale], means: Floats, query: Columns, clip: float, size: MeanCount, pay: Payment
 ) -> Program[Floats]:
-    """Program that returns an array, the columns' standard deviations, from noisy sums of squares paid by `pay`.
+    """Program for a `Payment` that returns an array: columns' standard deviations, from noisy sums of squares.
 
-    Squares are around the centre of `query` and cut at `clip` squared; `means` and `size` are those of the columns.
+    Each of `columns` is a `ColumnScale`. Squares are around the centre of `query` and cut at `clip` squared; `means`
+    and the `MeanCount` are those of the columns.
     """
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
@@ -214,9 +216,9 @@ def figures(
 ) -> Figures:
     """Return Figures of columns: `means`, and their errors by noise `sigma` (of their sum; `pure`: Laplace), sampling.
 
-    Means are centre of `query` + sum / `size`; `spread` are the columns' deviations, None if unknown. `rows` is the
-    largest number of rows of one person. They may be equal, so the sampling variance is at most `rows` times that of
-    single rows; also in groups that a person's rows are spread over.
+    Each of `columns` is a `ColumnScale`. Means are centre of `query` + sum / size, a `MeanCount`; `spread` are the
+    columns' deviations, None if unknown. `rows` is the largest number of rows of one person. They may be equal, so the
+    sampling variance is at most `rows` times that of single rows; also in groups that a person's rows are spread over.
     """
     number, most = len(columns), np.array([column.means[1] - column.means[0] for column in columns])
     # error of sum / size to first order: noise of the sum, and noise of the size times `pull`
@@ -247,7 +249,7 @@ def figures(
 
 
 def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Floats:
-    """Return an array, one a column: the largest possible standard deviation, root of (high - m)(m - low).
+    """Return an array, one a `ColumnScale`: the largest possible standard deviation, root of (high - m)(m - low).
 
     The mean m is where that is largest within the noise of `means`, of deviations `noise`.
     """

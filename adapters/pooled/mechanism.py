@@ -142,7 +142,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program for `allot` on public facts by `rng`: fits everybody, then strata, by `share`; returns a mixture."""
+        """Program on public facts, for the allotment, by `rng`: fits everybody, then strata; returns a mixture."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
@@ -156,7 +156,7 @@ class Pooled(Groupwise[Any]):
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """Program that asks a fit's questions for `allot`, by public facts and `rng`; returns plain models or None."""
+        """Program that asks a fit's questions on public facts, for the allotment, by `rng`; returns a model or None."""
         if self.share == 0:
             return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)
@@ -179,7 +179,7 @@ class Pooled(Groupwise[Any]):
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
-        """Return the `Stratified` of all strata, each going on from everybody's model; in a plan that is None."""
+        """Return the `Stratified` of all strata, each going on from everybody's `Learner`, which is None in a plan."""
         return replace(self.plain, mechanism=Specialised(self.inner, everybody, self.prior))
 
     @once

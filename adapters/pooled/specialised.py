@@ -43,7 +43,7 @@ class Specialised(Mechanism[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program of a stratum's rounds for `allot` on public facts, without `rng`; returns its model."""
+        """Program of a stratum's rounds for the allotment on public facts, without `rng`; returns its model."""
         if self.everybody is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
         # everybody's model is post-processing of answers already paid, so starting from it is free
@@ -63,6 +63,6 @@ class Specialised(Mechanism[Any]):
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
-        """Program that asks a stratum's usual questions for `allot`, by public facts and `rng`; returns nothing."""
+        """Program that asks a stratum's usual questions for the allotment, by public facts and `rng`; no result."""
         _, starters, rounds = self.base.foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

@@ -94,7 +94,7 @@ class AdaSSP(Mechanism[Regression]):
         return design, target
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Program on public facts, for `allot`: moments, then rounds of gradients; returns a `Regression`.
+        """Program on public facts, for the allotment: moments, then rounds of gradients; returns a `Regression`.
 
         `rng` is not used. The first round's gradient at coefficients of 0 is X'y, of targets within their bounds: no
         residual is clipped.

@@ -70,7 +70,7 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """Return the `Families` of groups that the settings declare, without columns of one level in the public schema.
+    """Return the `Families` of groups that `GroupRegression` settings declare, less columns of one level in `public`.
 
     Unsupported for unknown columns, or crossings above `MOST_CELLS` under `combined`; UsageError for `sizes` that name
     other groups or not all.
@@ -105,9 +105,9 @@ def families_of(settings: GroupRegression, public: Public) -> Families:
 def _published(
     settings: GroupRegression, public: Public, family: Sequence[str], sizes: dict[Stratum, float]
 ) -> Weights:
-    """Return the `Weights`, public shares of the groups of a family, the columns `family`.
+    """Return the `Weights`, public shares of the groups (strata) of a family, the columns `family`.
 
-    They follow from `sizes`, the number of each group, with the citation of the settings.
+    They follow from `sizes`, the number of each group, with the citation of the `GroupRegression` settings.
     """
     table = [{**group.to_dict(), "count": sizes[group]} for group in crossing(public.schema, family)]
     return Weights.public(pd.DataFrame(table), citation=settings.sizes_citation)

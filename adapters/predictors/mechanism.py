@@ -232,7 +232,7 @@ class GroupRegression(Mechanism[Regression | Network]):
         return NetworkProblem.of(self.task(public, budget))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
-        """Program on public facts, for `allot`: counts, stage 1, stage 2; returns a `Regression` or `Network`.
+        """Program on public facts, for the allotment: counts, stage 1, stage 2; returns a `Regression` or `Network`.
 
         `rng` makes a network's first weights only.
         """

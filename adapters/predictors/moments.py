@@ -92,7 +92,7 @@ class NoisyMoments:
 
     @classmethod
     def _of(cls, square: NoisySum, product: NoisySum, centre: Floats, *, curved: bool) -> NoisyMoments:
-        """Return the `NoisyMoments` by the sums `square` and `product`; `curved` for a Newton step from `centre`."""
+        """Return the `NoisyMoments` of each `NoisySum`, `square` and `product`; `curved`: Newton step from `centre`."""
         size, part = product.units.size, 0.25 if curved else 1.0
         a = mirrored(square.values * part, size)
         sigma = square.sigma * part

@@ -46,7 +46,7 @@ class NetworkProblem:
 
     @classmethod
     def of(cls, task: PredictorProblem) -> NetworkProblem:
-        """Return the `NetworkProblem` made from `task`, a regression's, with another rate and clip.
+        """Return the `NetworkProblem` made from a regression's `PredictorProblem`, with another rate and clip.
 
         MechanismError or Unsupported where a question would refuse its gradients.
         """

@@ -95,7 +95,7 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Return a Table, captioned, of `rows`, dicts of coefficients: value, noisy estimate, 95 % interval, picture.
+    """Return a Table with this caption, of `rows`, dicts of coefficients: value, noisy estimate, 95 % interval, bar.
 
     Estimate and interval are by noisy moments, and left out where the row's `lower` is not finite.
     """

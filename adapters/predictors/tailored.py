@@ -89,7 +89,7 @@ class Tailored:
 
     @classmethod
     def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
-        """Return a task's `Tailored` budgets of stage 2: `rho` divided by its steps, shared among groups.
+        """Return a `PredictorProblem`'s `Tailored` budgets of stage 2: `rho` divided by its steps, shared among groups.
 
         The shares are by `errors`, one a group, or equal for None. `sizes` are records by group; `moves`, by
         `loss_moves`, divides what losses cost.
@@ -109,9 +109,9 @@ def ask(query: Query, rho: float) -> Program[NoisySum]:
 
 
 def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Program that asks query k of group k of a task at rhos[k]; returns a list of `NoisySum`s in that order.
+    """Program of a `PredictorProblem` that asks query k of group k at rhos[k]; returns a list of `NoisySum`s in order.
 
-    Without groups the first query is asked of everybody, and the list has one entry.
+    Without groups the first of the queries is asked of everybody, and the list has one entry.
     """
     if not task.groups:
         return [(yield from ask(queries[0], rhos[0]))]
@@ -124,7 +124,7 @@ def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[fl
 
 
 def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return a list of each group's rho for one round of a task, that costs `rho` by `accounting`.
+    """Return a list of each group's rho for one round of a `PredictorProblem`, that costs `rho` by `accounting`.
 
     Groups' parts are as `shares`. Each of several overlapping families gets an equal part of it; under `paper` all
     groups together do.
@@ -133,7 +133,7 @@ def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: S
 
 
 def records(task: PredictorProblem, sizes: Floats) -> float:
-    """Return a task's number of records: the sum of its groups' `sizes` over the number of families.
+    """Return a `PredictorProblem`'s number of records: the sum of its groups' `sizes` over the number of families.
 
     All are in each.
     """
@@ -141,20 +141,21 @@ def records(task: PredictorProblem, sizes: Floats) -> float:
 
 
 def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
-    """Return 1 or 2, the number of a task's groups whose losses a step of `neighbours` moves as far as they paid for.
+    """Return 1 or 2, the number of a `PredictorProblem`'s groups whose losses one step moves as far as they paid for.
 
     A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
-    exchanged may leave one group and enter another, and both see that: 2 under `replace`. A gradient is moved twice as
-    far by an exchange, four times as dear, and pays for both.
+    exchanged may leave one group and enter another, and both see that: 2 if `neighbours` is `replace`. A gradient is
+    moved twice as far by an exchange, four times as dear, and pays for both.
     """
     moving = neighbours is Neighbours.REPLACE and bool(task.groups) and task.settings.accounting != "paper"
     return 2 if moving else 1
 
 
 def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
-    """Program of a task's Algorithm 1 for `rho`; returns a `First`: coefficients, and if `tailored` groups' errors.
+    """Program of a `PredictorProblem`'s Algorithm 1 for `rho`; returns a `First`: coefficients, perhaps groups' errors.
 
-    `sizes` are records by group, `moves` is the number of groups that see one changed record, by `loss_moves`.
+    These are there if `tailored`. `sizes` are records by group, `moves` is the number of groups that see one changed
+    record, by `loss_moves`.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
@@ -187,7 +188,7 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 
 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
-    """Program of a task for `rho` that returns (array of coefficients, `NoisyMoments` of the last step or None).
+    """Program of a `PredictorProblem`, for `rho`: returns (array of coefficients, last step's `NoisyMoments` or None).
 
     Coefficients are by least squares, Newton steps or descent; the moments are None for `softmax`. `sizes` are records
     by group.
@@ -207,7 +208,10 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 
 
 def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
-    """Program for a part of `rho` that returns the NoisyMoments of a task's Newton step number `step` from `start`."""
+    """Program for a part of `rho` that returns the NoisyMoments of Newton step number `step` from `start`.
+
+    The step is of a `PredictorProblem`.
+    """
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
     return NoisyMoments.newton(square, gradient, query.theta)
@@ -219,9 +223,9 @@ def _estimated(task: PredictorProblem, moments: NoisyMoments | None, variance: f
 
 
 def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Floats]:
-    """Program for `rho` that returns an array, a task's coefficients after iterations / PRECURSOR noisy steps.
+    """Program for `rho`: returns an array, a `PredictorProblem`'s coefficients after a few noisy steps.
 
-    `rows` is the number of records, by which a sum of gradients is divided.
+    Those are iterations / PRECURSOR. `rows` is the number of records, by which a sum of gradients is divided.
     """
     steps = max(1, task.steps // PRECURSOR)
     descent = task.descent(task.origin, steps)
@@ -234,10 +238,10 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task's Algorithms 2 and 3 from `start`, by budgets `tailored`; returns (`model`'s numbers, noise).
+    """Program of a `PredictorProblem`'s Algorithms 2 and 3 from `start`, by `tailored` budgets; returns (array, noise).
 
-    The numbers are an array as `start`. The noise is that of the first step's gradient: a standard deviation, in a
-    coordinate of the weighted sum of the groups' mean gradients.
+    The array has the numbers of `model`, a `Descending`, shaped as `start`. The noise is that of the first step's
+    gradient: a standard deviation, in a coordinate of the weighted sum of the groups' mean gradients.
     """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
@@ -278,9 +282,10 @@ def stage_two(
 def _together(
     task: PredictorProblem, model: Descending, theta: Floats, v: Floats, rho: float
 ) -> Program[tuple[Floats, float]]:
-    """Program of a task for `rho` that returns (everybody's gradient at `theta`, an array; its noise), in one sum.
+    """Program of a `PredictorProblem`, for `rho`: returns (everybody's gradient at `theta`, an array; its noise).
 
-    The gradient is that of `model`. `v` has the weight of each group's rows; a row in several groups has their sum.
+    The gradient, one sum, is that of `model`, a `Descending`. `v` has the weight of each group's rows; a row in several
+    groups has their sum.
     """
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:

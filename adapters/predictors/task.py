@@ -183,7 +183,7 @@ class PredictorProblem:
 
 
 def task_of(settings: GroupRegression, public: Public, families: Families, budget: Budget) -> PredictorProblem:
-    """Return the `PredictorProblem` by settings, public facts, families and budget.
+    """Return the `PredictorProblem` of `GroupRegression` settings, public facts, families and budget.
 
     Unsupported: unfit target or features, a fit without size whose groups are not counted, and queries whose check
     fails.

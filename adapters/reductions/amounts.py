@@ -38,5 +38,5 @@ class Amount:
         return (yield from total(query, rho=self.value))
 
     def choice(self, scores: Sequence[Composite]) -> Program[int]:
-        """Program that draws one of the `scores` by the exponential mechanism at this price; returns its number."""
+        """Program that draws one of the `Composite` scores by the exponential mechanism at this price: its number."""
         return (yield from choose(scores, epsilon=self.value) if self.pure else choose(scores, rho=self.value))

@@ -195,7 +195,7 @@ class Goal:
 
 
 def penalty(objective: Part, tolerance: float) -> float:
-    """Return the penalty's slope, a float, at which the objective's constraints miss by at most `tolerance`."""
+    """Return a penalty's slope, a float, at which the constraints of a `Part`, the objective, miss by `tolerance`."""
     size = len(objective.slopes)
     return (tolerance + objective.function.lipschitz(size) * objective.most * math.sqrt(size)) / tolerance
 

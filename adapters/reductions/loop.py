@@ -61,7 +61,7 @@ class LoopResult:
 
 
 def counted(task: ReductionsProblem, thetas: Floats, pay: Amount) -> Program[tuple[Floats, float]]:
-    """Program for the amount `pay` that asks a task's counts and losses of classifiers, the entries of `thetas`.
+    """Program for the amount `pay`: asks a `ReductionsProblem`'s counts and losses of classifiers, by `thetas`.
 
     It returns (array of a row for each, their noise). Sums of losses are in units of their clips; one noise scale holds
     for all numbers.
@@ -79,7 +79,7 @@ def counted(task: ReductionsProblem, thetas: Floats, pay: Amount) -> Program[tup
 
 
 def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[LoopResult]:
-    """Program of a task's Algorithm 2 for the amount `pay` on a goal, by `sizes`.
+    """Program of a `ReductionsProblem`'s Algorithm 2 for the amount `pay` on a goal, by `sizes`.
 
     Returns a LoopResult: classifiers, weights, counts.
     """
@@ -104,7 +104,7 @@ def frank_wolfe(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) 
 
 
 def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[LoopResult]:
-    """Program of a task's Algorithm 1 for `pay` on a goal, by `sizes`; returns a LoopResult of one drawn candidate."""
+    """Program of a `ReductionsProblem`'s Algorithm 1 for a goal, by `sizes`, for `pay`: LoopResult of one candidate."""
     s = task.settings
     candidates, left = yield from _candidates(task, sizes, goal, pay)
     left = left.times(1 - 1e-12)
@@ -115,9 +115,9 @@ def sampling(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> 
 
 
 def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Oracle, Floats, Amount]]:
-    """Program that returns (a task's `Oracle` for a goal by `sizes`, array of first coefficients, `Amount` left).
+    """Program that returns (a `ReductionsProblem`'s `Oracle` for a goal, array of first coefficients, `Amount` left).
 
-    The last is what is left of `pay`.
+    The oracle is by the groups' `sizes`; the last is what is left of `pay`.
     """
     s = task.settings
     if s.oracle == "gradient":
@@ -130,7 +130,7 @@ def _oracle(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> P
 def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:
     """Program that fits a classifier to the goal's objective; returns (array of coefficients, `Amount` left of `pay`).
 
-    The classifier is the task's; `sizes` are the groups' numbers of records.
+    The classifier is the `ReductionsProblem`'s; `sizes` are the groups' numbers of records.
     """
     s, zero = task.settings, np.zeros(task.coefficients)
     # without constraints the costs are those of the objective alone
@@ -141,9 +141,10 @@ def _start(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Pr
 
 
 def _candidates(task: ReductionsProblem, sizes: Sizes, goal: Goal, pay: Amount) -> Program[tuple[Floats, Amount]]:
-    """Program of a task that returns (array of candidates' coefficients, an entry each; `Amount` left of `pay`).
+    """Program of a `ReductionsProblem` that returns (array of candidates' coefficients, an entry each; `Amount` left).
 
-    They are public, or around a paid classifier, fitted to the goal by the groups' `sizes`.
+    The amount is left of `pay`. Candidates are public, or around a paid classifier, fitted to the goal by the groups'
+    `sizes`.
     """
     s = task.settings
     if s.candidates == "net":

@@ -239,7 +239,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return f"{self.iterations} steps of Frank-Wolfe, {inner}"
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
-        """Program on public facts, for `allot`, not `rng`: counts sizes, runs the method.
+        """Program on public facts, for the allotment, not `rng`: counts sizes, runs the method.
 
         Returns a `RandomisedClassifier`.
         """
@@ -252,7 +252,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
         return stated(task, sizes, goal, found)
 
     def _sizes(self, task: ReductionsProblem, pay: Amount) -> Program[tuple[Sizes, Amount]]:
-        """Program that returns (`Sizes` of a task's groups and labels, `Amount` that is left of `pay`).
+        """Program that returns (`Sizes` of a `ReductionsProblem`'s groups and labels, `Amount` that is left of `pay`).
 
         Sizes are numbers of records times a row's weight.
         """

@@ -73,7 +73,7 @@ class Oracle(ABC):
         """Program that returns an array, coefficients of a classifier with a small product `weights` . counts.
 
         Args:
-            task: The fit's public facts.
+            task: The `ReductionsProblem`: the fit's public facts.
             sizes: The groups' sizes.
             weights: Weights of counts, by group, label and prediction.
             start: The classifier of the step before.
@@ -95,7 +95,7 @@ class ExponentialOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
-        """Program of a task that returns an array, coefficients of the candidate drawn for `pay` by costs.
+        """Program of a `ReductionsProblem`: an array, the coefficients of the candidate drawn for `pay` by costs.
 
         The costs `weights` are by group, label and prediction; if tiny, by errors. `sizes` are the groups', `start` is
         not used.
@@ -109,7 +109,7 @@ class ExponentialOracle(Oracle):
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), pay))
 
     def chosen(self, task: ReductionsProblem, terms: tuple[Term, ...], pay: Amount) -> Program[Floats]:
-        """Program of a task that returns an array, the coefficients of the candidate drawn for `pay` by a score.
+        """Program of a `ReductionsProblem`: an array, the coefficients of the candidate drawn for `pay` by a score.
 
         The score is a sum of `terms`.
         """
@@ -131,7 +131,7 @@ class DescentOracle(Oracle):
     def solve(
         self, task: ReductionsProblem, sizes: Sizes, weights: Floats, start: Floats, pay: Amount
     ) -> Program[Floats]:
-        """Program of a task that returns an array, coefficients after `steps` noisy gradients from `start`.
+        """Program of a `ReductionsProblem` that returns coefficients, an array, after noisy gradients from `start`.
 
         Costs are `weights`, by group, label and prediction; `sizes` are the groups'. All steps cost the rho `pay`
         together.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def stated(task: ReductionsProblem, sizes: Sizes, goal: Goal, found: LoopResult) -> RandomisedClassifier:
-    """Return the `RandomisedClassifier` of a task's result `found`: classifiers, weights, and facts.
+    """Return the `RandomisedClassifier` of a `ReductionsProblem`'s `LoopResult`: classifiers, weights, facts.
 
     Facts, for pages and plans, are rates by `sizes`, the values of the goal, plan and settings.
     """
@@ -110,7 +110,7 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: ReductionsProblem, sizes: Sizes, found: LoopResult) -> str:
-    """Return a text: a task's settings, and noise of the result `found` in rates of the smallest cell of `sizes`."""
+    """Return a text: a `ReductionsProblem`'s settings; noise of its `LoopResult` in rates of the least of `sizes`."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
     if not np.isfinite(smallest):
         return task.settings.in_words

@@ -113,7 +113,7 @@ class ReductionsProblem:
 
 
 def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
-    """Return the `ReductionsProblem` by settings and public facts.
+    """Return the `ReductionsProblem` of `Reductions` settings and public facts.
 
     Unsupported: unfit columns, target, constraints, sizes, groups. Refused too are candidates by thresholds, where
     these are used, of anything but one numeric feature.
@@ -146,7 +146,7 @@ def task_of(settings: Reductions, public: Public) -> ReductionsProblem:
 
 
 def _refuse_numeric(settings: Reductions, schema: Schema) -> None:
-    """Raise Unsupported if the `settings`' target is numeric in `schema`; the message says what to take instead."""
+    """Raise Unsupported if the target of `Reductions` settings is numeric in `schema`; the message names a remedy."""
     if settings.target in schema.columns and isinstance(schema.column(settings.target), Numeric):
         raise Unsupported(
             f"{settings.name}: the target must be categorical, and {settings.target} is numeric. group_regression fits "
@@ -156,7 +156,7 @@ def _refuse_numeric(settings: Reductions, schema: Schema) -> None:
 
 
 def _check_levels(settings: Reductions, levels: int) -> None:
-    """Raise Unsupported, for a target of more than two `levels`, if `settings` have goals of two, or thresholds."""
+    """Raise Unsupported if a target has over two `levels` and `Reductions` settings have goals of two or thresholds."""
     named = (settings.objective, *settings.constraints)
     two = [name for name in named if name in RATES or measured_by(name) or name in TWO_LEVELED]
     if levels > 2 and two:
@@ -169,7 +169,7 @@ def _check_levels(settings: Reductions, levels: int) -> None:
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
-    """Raise Unsupported on settings that compare fewer than two of `labels`, the groups'.
+    """Raise Unsupported on `Reductions` settings that compare fewer than two of `labels`, the groups'.
 
     UsageError for bounds by names that are none of these (nor group and level, such as `F|yes`).
     """
@@ -190,7 +190,7 @@ def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Se
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
-    """Return an array, groups x levels of `target` in `schema`: the settings' numbers of records; None if not set.
+    """Return an array, groups x levels of `target` in `schema`: numbers of records in `Reductions` settings, or None.
 
     UsageError for unknown and missing ones of `labels`; Unsupported for groups without a record of a level whose rates
     a parity compares.

@@ -24,7 +24,7 @@ PAIRS = 0.45
 
 
 def borrows(public: Public) -> bool:
-    """Return True if the fit has rows of a prior for these records, in all columns."""
+    """Return True if the fit of these public facts has rows of a prior for its records, in all columns."""
     return public.prior is not None and not public.prior.lacking
 
 

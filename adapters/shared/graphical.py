@@ -12,8 +12,7 @@ from stratsynth.adapters.engine.condition import condition
 from stratsynth.adapters.engine.restricted_fit import marginals_of
 from stratsynth.adapters.engine.single_update import updated
 from stratsynth.adapters.engine.solve import engine
-from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.engine.zeros import Forbidden, forbidden, held_together
+from stratsynth.adapters.engine.structure import Forbidden, forbidden, held_together, taken_in
 from stratsynth.adapters.shared.denoised import denoised_columns
 from stratsynth.adapters.shared.known import within_size
 from stratsynth.adapters.shared.learner import Learner

@@ -96,9 +96,10 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return {frozen set of columns: variance of a share} of the tables in `known` that `measured` ones contradict.
+    """Return {frozen set of columns: variance of a share} of `known` tables that answers contradict.
 
-    It is what the contradiction adds to the public table's own variance, for `total` records.
+    Answers are in `measured`, each a `MeasuredTable`. The variance is what the contradiction adds to the public table's
+    own variance, for `total` records.
     """
     found: dict[frozenset[str], float] = {}
     for one in known:
@@ -127,7 +128,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> list[Known]:
-    """Return a list of the `Known` tables that none of `measured`, of `total` records, contradicts beyond chance."""
+    """Return the list of `Known` tables that no `MeasuredTable`, of `total` records, contradicts beyond chance."""
     return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
 
 

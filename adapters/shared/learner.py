@@ -67,7 +67,7 @@ class Learner(ABC, Generic[M]):
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     def published_in(self, public: Public) -> tuple[Known, ...]:
-        """Return a tuple of a stratum's `Known` tables: less sure, or left out, where answers doubt them.
+        """Return a tuple of `Known` tables of a stratum's public facts: less sure, or none, where answers doubt them.
 
         These are answers about everybody.
         """
@@ -124,7 +124,7 @@ class Poolable(Mechanism[M]):
 
     @abstractmethod
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[M]]:
-        """Return a program on public facts, spending `allot` by `rng`, that ends with the learner strata start from."""
+        """Return a program on public facts, for the allotment, by `rng`: it ends with the learner strata start from."""
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
@@ -135,7 +135,7 @@ class Poolable(Mechanism[M]):
         return usual
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
-        """Program on public facts that runs that of `learned` for `allot` by `rng`; returns the learner's model."""
+        """Program on public facts, of `learned` for the allotment, by `rng`; returns the learner's model."""
         return (yield from self.learned(public, allot, rng)).model
 
     @once

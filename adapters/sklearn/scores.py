@@ -66,7 +66,7 @@ class NoisyScore:
         return hits / (wrong + hits) if wrong + hits else 0.0
 
     def request(self, model: GroupedEstimator, X: Any) -> Request:
-        """Return the Request of one score on rows `X` to the account of the model's data.
+        """Return the Request of one score on rows `X`, to the account of the `GroupedEstimator`'s data.
 
         Nothing is read or reserved.
         """
@@ -93,9 +93,9 @@ class NoisyScore:
 
     @staticmethod
     def _table(model: GroupedEstimator, values: pd.Series[Any], x: Any) -> PrivateTable:
-        """Return the `PrivateTable` of one column, the marks `values` of rows `x`, on the account of `model`.
+        """Return the `PrivateTable` of one column, the marks `values` of rows `x`, of `model`'s account.
 
-        Marks are 0 or 1 as text for an estimator that classifies, else squared errors.
+        Marks are 0 or 1 as text for a `GroupedEstimator` that classifies, else squared errors.
         """
         column: Column = Categorical(levels=("0", "1"))
         name = RIGHT

@@ -104,7 +104,7 @@ def priced() -> Iterator[None]:
 
 
 def check_clone(model: GroupedEstimator) -> None:
-    """Refuse (UsageError) or price what scikit-learn clones `model` for, if it would score private rows.
+    """Refuse (UsageError) or price what scikit-learn clones a `GroupedEstimator` for, if it would score private rows.
 
     Raises:
         UsageError: A search by scores that nothing pays for, by folds that one record changes, or of unknown length;
@@ -143,7 +143,7 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
-    """Raise UsageError on, or price, a search, whose estimator is `model` or ends with it, on rows `x`."""
+    """Raise UsageError on, or price, a search whose estimator is, or ends with, a `GroupedEstimator`, on rows `x`."""
     if not is_open(search.scoring):
         raise UsageError(f"{type(search).__name__} would choose by {FREE}")
     if not isinstance(search.cv, (Folds, PredefinedSplit)):
@@ -182,7 +182,7 @@ def price(
     """Warn of what several fits and their scores spend together; BudgetRefused if the ledger has not that left.
 
     Args:
-        fits: The estimator of each fit.
+        fits: The `GroupedEstimator` of each fit.
         scored: Each estimator that is scored, once in each fold.
         scoring: A scorer, or a table of several.
         folds: The number of folds.

@@ -77,12 +77,12 @@ class Tilted:
 
 
 def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
-    """Return a list of the problems' solutions, each a `Tilted`: the rows' new weights and its dual unknowns."""
+    """Return a list of the solutions of problems, each a `Tilt`, as `Tilted`: new weights of rows, dual unknowns."""
     return [_tilt(problem) for problem in problems]
 
 
 def _tilt(problem: Tilt) -> Tilted:
-    """Return the `Tilted` of one problem: its rows' new weights, and the dual unknowns."""
+    """Return the `Tilted` of a problem, a `Tilt`: its rows' new weights, and the dual unknowns."""
     from scipy.optimize import minimize
     from scipy.sparse import csr_matrix
 
@@ -136,7 +136,7 @@ def _tilt(problem: Tilt) -> Tilted:
 
 
 def _rows_in(problem: Tilt, layout: TableBlocks) -> Any:
-    """Return a sparse 0/1 matrix, a problem's rows x cells of the layout's joint tables: 1 where a row is in a cell."""
+    """Return a sparse 0/1 matrix, a `Tilt` problem's rows x cells of the `TableBlocks`: 1 where a row is in a cell."""
     from scipy.sparse import csr_matrix
 
     rows, blocks = problem.base.size, layout.blocks
@@ -154,7 +154,7 @@ def _counted(aim: Aim) -> NDArray[np.bool_]:
 
 
 def _numbers(problem: Tilt) -> float:
-    """Return the work of one step of a problem, a float, for sharing it out: its rows x tables."""
+    """Return the work of one step of a `Tilt` problem, a float, for sharing it out: its rows x tables."""
     return float(problem.base.size * len(problem.aims))
 
 

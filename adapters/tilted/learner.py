@@ -273,13 +273,13 @@ class TiltedLearner(Learner[TiltedRows]):
 
 
 def trust(table: MeasuredTable, foretold: NDArray[np.float64], total: float, most: float) -> float:
-    """Return the number of people, 1 to `most`, that `foretold`, the prior's shares of a table's cells, count for.
+    """Return the number of people, 1 to `most`, that `foretold`, shares of a `MeasuredTable`, count for.
 
-    `total` is the number of people in the table. Two samples of N and n people differ in a cell of share p by a
-    variance of p (1 - p) (1/N + 1/n): a right prior is worth 1 / (1/N + 1/n) people, and one whose answer is farther
-    away is worth fewer. The noise's expected part of the squared distance is subtracted first. If noise alone is as far
-    away with a probability above `CHANCE`, the result is `most`: a table of two cells is often off by three standard
-    deviations in one of hundreds of strata.
+    The shares are the prior's. `total` is the number of people in the table. Two samples of N and n people differ in a
+    cell of share p by a variance of p (1 - p) (1/N + 1/n): a right prior is worth 1 / (1/N + 1/n) people, and one whose
+    answer is farther away is worth fewer. The noise's expected part of the squared distance is subtracted first. If
+    noise alone is as far away with a probability above `CHANCE`, the result is `most`: a table of two cells is often
+    off by three standard deviations in one of hundreds of strata.
     """
     from scipy.special import chdtri
 

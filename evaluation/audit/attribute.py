@@ -128,7 +128,7 @@ def attribute_steps() -> Experiment:
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[Floats]:
     """Yield arrays (ways of scoring, WIDTH runs) of log-likelihood ratios, at least `runs` runs in all.
 
-    They are of STEPS noisy answers to `question` on `rows`, by the real driver or one with a `breakage`.
+    They are of STEPS noisy answers to `question` on `StoredRows`, by the real driver or one with a `breakage`.
     """
     allot = unlimited_allotment(Currency.SAMPLED, Neighbours.ATTRIBUTE, noise=NOISE_MULTIPLIER, rate=RATE)
     audited, passes = AuditedAnswers(rows, breakage, allot), math.ceil(runs / WIDTH)

@@ -205,7 +205,7 @@ class Experiment:
 
 
 def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: float) -> Any:
-    """Lower bound on the quantity of point number `i`, by its test's errors `found[i]`, at alpha / number of points."""
+    """Lower bound on the quantity of point number `i`, by `found[i]`, its test's `AuditErrors`, at alpha / points."""
     return points[i].bound(found[i], alpha / len(points))
 
 

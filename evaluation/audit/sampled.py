@@ -82,7 +82,7 @@ def _step(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[NDArray[np.float64]]:
     """Yield arrays (assumed noises, WIDTH runs) of log-likelihood ratios, at least `runs` runs in all.
 
-    They add up over STEPS noisy answers to `question` on `rows`, by the real driver or one with a `breakage`.
+    They add up over STEPS noisy answers to `question` on `StoredRows`, by the real driver or one with a `breakage`.
     """
     audited = AuditedAnswers(rows, breakage, unlimited_allotment(Currency.SAMPLED, noise=NOISE_MULTIPLIER, rate=RATE))
     passes = math.ceil(runs / WIDTH)

@@ -55,7 +55,7 @@ def targets(value: float) -> StoredRows:
 def sums(
     rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
-    """Array of at least `runs` noisy coordinates, in clips: answers to the sum `question` on `rows`.
+    """Array of at least `runs` noisy coordinates, in clips: answers to the sum `question` on `StoredRows`.
 
     A `breakage` makes the driver faulty; the charge is for this notion of neighbour.
     """

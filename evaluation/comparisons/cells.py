@@ -71,7 +71,7 @@ class CellRunner:
         return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
     def fit(self, cell: GridFit, file: Path) -> None:
-        """Fit the grid's cell, or go on with its fit; write a frame of its scores to the Parquet `file`.
+        """Fit a cell of the grid, a `GridFit`, or go on; write a frame of its scores to the Parquet `file`.
 
         A fit goes on if the data have a ledger. The scores are of the rows drawn, or of a predictor's predictions of
         the hold-out.
@@ -150,11 +150,11 @@ def scores(
     seed: int,
     numbers: tuple[RawNumbers, RawNumbers] | None = None,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (metric, frame) for every metric of a Scoring, of `made` rows against `real` ones, in everybody and groups.
+    """Yield (metric, frame) for every metric of a Scoring, of `made` rows against `real`, each `EncodedRows`.
 
-    With a `holdout` these include models trained on `made` by `seed`, as `accuracy:forest`. `numbers` is the pair of
-    RawNumbers of the real and the synthetic file; without them, as of a baseline, errors of numbers are those of the
-    encoded ones.
+    Frames are of everybody and groups. With a `holdout` these include models
+    trained on `made` by `seed`, as `accuracy:forest`. `numbers` is the pair of RawNumbers of the real and the synthetic
+    file; without them, as of a baseline, errors of numbers are those of the encoded ones.
     """
     pair = Pair.of(real, made, real.schema, scoring.by)
     work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
@@ -192,7 +192,10 @@ def scores(
 def _learned(
     train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (`metric:model`, frame) of `scoring`, of models trained on `train` by `seed` and tested on `holdout`."""
+    """Yield (`metric:model`, frame) of `scoring`, for models trained on encoded rows, `train`, tested on `holdout`.
+
+    Models and their samples are by `seed`.
+    """
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train,

@@ -148,9 +148,10 @@ def stamp(grid: Grid) -> str:
 
 
 def digests(grid: Grid, folder: Path) -> dict[GridFit | None, str]:
-    """Mapping from each cell of a grid, None for its baselines, to a digest (text) of everything its scores depend on.
+    """Mapping from each cell of a grid, a `GridFit`, to a digest (text) of everything its scores depend on.
 
-    Data are represented by a hash keyed by the file in `folder`: a plain one would confirm guesses.
+    The grid's baselines have the key None. Data are represented by a hash keyed by the file in `folder`: a plain one
+    would confirm guesses.
     """
     recipe, scoring = grid.recipe, grid.scoring
     key = (folder / CELLS / KEY).read_bytes()
@@ -277,7 +278,7 @@ def opened(folder: Path) -> Iterator[None]:
 
 
 def facts(grid: Grid, cost: GridCost | None) -> dict[str, Any]:
-    """Mapping of names to plain values, comparison.json: of the grid, and of its privacy cost (None: not charged)."""
+    """Mapping of names to plain values, comparison.json: of the grid and its `GridCost` (None: not charged)."""
     recipe = grid.recipe
     return {
         "format": FORMAT,

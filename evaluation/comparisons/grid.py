@@ -163,11 +163,11 @@ class Grid:
                     yield replace(cell, epsilon=epsilon, seed=seed)
 
     def budget(self, cell: GridFit) -> Budget:
-        """Budget of the cell's fit: the recipe's, with the cell's epsilon instead of its own."""
+        """Budget of the fit of a cell, a `GridFit`: the recipe's, with the cell's epsilon instead of its own."""
         return replace(self.recipe, spend=replace(self.recipe.spend, epsilon=cell.epsilon)).budget()
 
     def how(self, cell: GridFit) -> Mechanism[Any]:
-        """Return the cell's mechanism, stratified by the cell's columns unless it is an object with its own strata.
+        """Return the mechanism of a `GridFit`, stratified by the cell's columns unless the object has its own strata.
 
         UsageError for one that releases neither rows nor predictions. If the recipe has [weights] and no [strata], an
         unstratified mechanism that can draw rows by public shares gets them.
@@ -179,15 +179,15 @@ class Grid:
         return Weighted(how, read_weights(self.recipe.weights, self.recipe.folder))
 
     def prior(self, cell: GridFit) -> Prior | None:
-        """Prior that the cell's fit starts from; None if its mechanism does not start from the recipe's prior."""
+        """Prior that a cell's fit, a `GridFit`, starts from; None if its mechanism does not start from the recipe's."""
         return self.recipe.prior if cell.mechanism in self.started else None
 
     def options(self, cell: GridFit) -> FitOptions:
-        """FitOptions of the cell's fit: its repetition number as the seed of post-processing, its prior, its groups."""
+        """FitOptions of a cell, a `GridFit`: its repetition number as the seed of post-processing, prior, groups."""
         return FitOptions(seed=cell.seed, prior=self.prior(cell), groups=self.groups(cell))
 
     def groups(self, cell: GridFit) -> str:
-        """Return "declared" or "measured", by which shares rows of a cell's groups are drawn.
+        """Return "declared" or "measured": the shares by which rows of the groups of a cell, a `GridFit`, are drawn.
 
         Always declared without strata, or for a predictor.
         """

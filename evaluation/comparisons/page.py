@@ -106,9 +106,9 @@ def grid_page(
     """Return the Page of a grid's results, from the tidy `frame` of its scores and the frame `tests` of paired tests.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
-    releases of its base, if these were compared too; `bases` maps its label to the base's. `stamp` is the text of the
-    notice on it; `chapters`, Sections, come before all other findings. `groups`, a key of `WORDS`, says what the rows
-    of groups follow, in releases with strata.
+    releases of its base, if these were compared too; `bases` maps its label to the base's. `schema` has the names of
+    groups. `stamp` is the text of the notice on it; `chapters`, Sections, come before all other findings. `groups`, a
+    key of `WORDS`, says what the rows of groups follow, in releases with strata.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
     drawn = frame[base | ~frame["mechanism"].str.startswith("(") & frame["stratification"].ne(DIRECT)].drop(
@@ -228,7 +228,7 @@ def _panel(
 
 
 def _apart(values: Sequence[float], scale: Axis, least: float = 9.0) -> list[float]:
-    """Return the list of those ascending `values` whose places on the `scale` are at least `least` percent apart."""
+    """Return the list of those ascending `values` whose places on the scale, an `Axis`, are `least` percent apart."""
     kept: list[float] = []
     for value in values:
         if not kept or scale.at(value) - scale.at(kept[-1]) >= least:

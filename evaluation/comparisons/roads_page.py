@@ -89,9 +89,9 @@ def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -
 
 
 def _panel(part: pd.DataFrame, name: str, x: Axis, y: Axis) -> Markup:
-    """Return the drawing, Markup on axes `x` and `y`, of the frame `part` of one group: score by epsilon and kind.
+    """Return the drawing, Markup, of the frame `part` of one group: score by epsilon and kind.
 
-    `name` is the group's.
+    `name` is the group's; `x` and `y` are each an `Axis`.
     """
     panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
     said = []

@@ -59,7 +59,7 @@ def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:
 
 
 def _level(row: dict[Any, Any], scale: Axis, label: str) -> Markup:
-    """Return the HTML of one level's line: its share of real and synthetic rows on a scale, with its label."""
+    """Return the HTML of one level's line: its share of real and synthetic rows on the `Axis`, with its label."""
     name = f"{row['level']} ({label})" if label else row["level"]
     marks = [Mark("the release", row["synthetic"], series=1), Mark("real rows", row["real"], series=-1)]
     return Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(

@@ -141,7 +141,7 @@ def _synthetic(folder: Path) -> pd.DataFrame:
 
 
 def _comparison(found: Evaluation, tables: Sequence[pd.DataFrame]) -> str:
-    """Text of a table: a line a group, largest first, then all: people, errors in `found`, percentage employed.
+    """Text of a table: a line a group, largest first, then all: people, errors in an `Evaluation`, percentage employed.
 
     `tables` are the frames to count these percentages in: the people, then the releases in the order of `NAMES`.
     """

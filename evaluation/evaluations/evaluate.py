@@ -364,7 +364,7 @@ def _refuse(
     """Raise UsageError, before anything is computed, for arguments of `evaluate` that cannot be met.
 
     These are a taken name in `beside`, `positive` or `above` without a target, a target that is no task of the schema
-    or has no hold-out, and an unknown column of areas.
+    or has no `holdout`, and an unknown column of areas.
     """
     if taken := beside.keys() & {*MEANINGS, *RESERVED, *schema.names, "error", "excess", "means"}:
         raise UsageError(f"evaluation: a table beside the release cannot be called {min(taken)!r}; rename it.")

@@ -54,7 +54,7 @@ def write(
     called: str = "this release",
     certificate: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write an evaluation's frames, JSON and page into the new `folder`, all or nothing, stamped.
+    """Write the frames, JSON and page of an evaluation, `Scores`, into the new `folder`, all or nothing, stamped.
 
     Return the list of paths. `called` is the release's name in report.html; `certificate` is that of the release, or
     None.
@@ -73,7 +73,7 @@ def write(
 
 
 def document(evaluation: Scores) -> dict[str, Any]:
-    """Return a dict for JSON of an evaluation: "INTERNAL", True; "facts"; "frames", a mapping by name.
+    """Return a dict for JSON of an evaluation, `Scores`: "INTERNAL", True; "facts"; "frames", a mapping by name.
 
     A frame is a mapping of its "columns", a list of names, its "rows", a list of lists, and its "attrs". Null for NaN,
     infinity and None.

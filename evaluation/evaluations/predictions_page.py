@@ -60,12 +60,12 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
 
 
 def _named(scores: PredictionScores, name: str) -> dict[str, str]:
-    """Return a mapping from each table of the scores to its name for readers; the predictions are called `name`."""
+    """Return a mapping from each table of `PredictionScores` to its name for readers; the predictions are `name`."""
     return {other: other for other in scores.facts["beside"]} | {PREDICTIONS: name, CONSTANT: "constant"}
 
 
 def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
-    """Return a Figure, a table of everybody's rates in `scores`: a row a rate, a column a set of predictions.
+    """Return a Figure, a table of everybody's rates in `PredictionScores`: a row a rate, a column a set of predictions.
 
     `tables` maps each table of the scores to its heading.
     """
@@ -84,7 +84,7 @@ def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
 
 
 def _groups(scores: PredictionScores) -> Figure:
-    """Return a Figure, a table of rates of the predictions in `scores`: a row for each group, a column a rate."""
+    """Return a Figure, a table of rates in `PredictionScores`: a row for each group, a column a rate."""
     wide, metrics = _by_group(scores)
     rows = [
         [group_name({c: row[c] for c in scores.by}, scores.schema), row["n"], *(row[m] for m in metrics), row["status"]]
@@ -99,7 +99,7 @@ def _words(metric: object) -> str:
 
 
 def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
-    """Return (frame of the rates in `scores`: a row a group, worst first, then everybody; list of the rates' names)."""
+    """Return (frame of rates in `PredictionScores`: a row a group, worst first, then all; list of rates' names)."""
     score = scores.facts["score"]
     own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
     metrics = list(dict.fromkeys(own["metric"].astype(str)))

@@ -57,7 +57,7 @@ class SideBySide(Protocol):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Any]]:
-        """Return a program on public facts, spending `allot`, that returns a list: a model for each of `penalties`.
+        """Program on public facts that spends the allotment; returns a list, a model for each of `penalties`.
 
         `rng` is for starting points alone.
         """

@@ -31,10 +31,10 @@ def fitted(
 ) -> _Fitted:
     """Return a _Fitted model of kind `name`, trained by `seed` to predict `truth`, classes or numbers.
 
-    It predicts from the columns `features` of `train`. "linear" is logistic regression or ridge regression, "forest" a
-    random forest, "boosting" scikit-learn's histogram gradient boosting. Settings are scikit-learn's, but for leaves of
-    at least five rows in the forest: the comparison is of tables, not of models. With only one class in `truth` it is
-    the constant.
+    It predicts from the columns `features` of encoded rows `train`. "linear" is logistic regression or ridge
+    regression, "forest" a random forest, "boosting" scikit-learn's histogram gradient boosting. Settings are
+    scikit-learn's, but for leaves of at least five rows in the forest: the comparison is of tables, not of models. With
+    only one class in `truth` it is the constant.
 
     "fairlearn" is logistic regression under equalized odds between `groups`, the group number of each row, by
     fairlearn's ExponentiatedGradient; it predicts by chance, seeded, and has no score. It is for classes alone.
@@ -57,8 +57,9 @@ def fitted(
 def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
     """Return a _Fitted logistic regression under equalized odds.
 
-    It is trained on the columns `features` of `train` to tell `truth`, an array of truth values, with odds equal
-    between `groups`, an array of group numbers, one a row; groups below `FEW` rows are one; `seed` is for its chance.
+    It is trained on the columns `features` of encoded rows `train` to tell `truth`, an array of truth values, with odds
+    equal between `groups`, an array of group numbers, one a row; groups below `FEW` rows are one; `seed` is for its
+    chance.
     """
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
 

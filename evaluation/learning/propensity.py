@@ -222,7 +222,7 @@ def principal_components(
 
 
 def _levels(table: EncodedRows, name: str, rows: Array) -> Any:
-    """Return a pandas array of texts: the levels of column `name` in these `rows` (numbers) of an encoded `table`."""
+    """Return a pandas array of texts: levels of column `name` in these `rows` (numbers) of a table, `EncodedRows`."""
     import pandas as pd
 
     return pd.array(np.array(table.schema.levels(name), object)[table.codes[name][rows]], "string")

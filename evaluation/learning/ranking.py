@@ -47,8 +47,8 @@ def areas(
     """Frame of the area under the ROC curve of `score` for `truth`: a row a group, everybody, and the largest gap.
 
     The columns are those of `GroupedRows.scores`; the gap has the scope "between", and is there with `by` alone.
-    `members` has the number of each row's group among `groups`, which cross the columns `by`; `base` is the number of
-    rows of the rarer class; groups below `few` rows of it are small.
+    `members` has the number of each row's group among the strata `groups`, which cross the columns `by`; `base` is the
+    number of rows of the rarer class; groups below `few` rows of it are small.
     """
     import pandas as pd
 

@@ -140,7 +140,7 @@ def task(
 
 
 def _last_of_two(name: str, column: Categorical) -> tuple[str, ...]:
-    """Tuple of the last level of a column of two levels, called `name`; UsageError for another number of levels."""
+    """Tuple of the last level of a categorical column of two, called `name`; UsageError for another number of them."""
     if column.size != 2:
         raise UsageError(f"evaluation: {name} has {column.size} levels; say with `positive` which count as positive.")
     return column.all_levels[-1:]

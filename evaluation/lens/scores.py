@@ -316,9 +316,10 @@ def _facts(
     parts: Sequence[str],
     what: str,
 ) -> dict[str, Any]:
-    """Dict of facts of a lens on a Recipe: mechanism, epsilon, size of `real`, columns `by`, `repeats`, `parts`.
+    """Dict of facts of a lens on a Recipe: mechanism, epsilon, rows, columns `by`, `repeats`, `parts`.
 
-    `groups` are counted in it, and `what` is the measure's name; stamp and the schema's sha256 are there too.
+    Rows are those of `real`, an `EncodedRows`. `groups` are counted, and `what` is the measure's name; stamp and the
+    schema's sha256 are there too.
     """
     return {
         "stamp": STAMP,

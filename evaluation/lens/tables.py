@@ -209,9 +209,9 @@ def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Flo
 def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum]) -> Floats:
     """Array over groups, then everybody: mean error of the noise alone, in total variation, expected by sigma.
 
-    It is over the one-way tables in `fitted` measured of just this group; NaN if none was. Half the sum over cells of
-    E|N(0, sigma^2)|, divided by the group's rows in `real`; that is before post-processing, which uses totals and other
-    tables and leaves less.
+    It is over the one-way tables in `fitted` measured of just this group, one of the strata `groups`; NaN if none was.
+    Half the sum over cells of E|N(0, sigma^2)|, divided by the group's rows in encoded rows `real`; that is before
+    post-processing, which uses totals and other tables and leaves less.
     """
     sizes = np.append(np.bincount(group_numbers(real, by), minlength=len(groups)), real.rows) if by else [real.rows]
     at: dict[Any, int] = {(): len(sizes) - 1} | ({(group,): i for i, group in enumerate(groups)} if by else {})

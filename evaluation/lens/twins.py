@@ -67,7 +67,9 @@ class Fitted:
 
 
 def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
-    """INTERNAL. Run a prepared fit, by `seed`, on a table without a charge; return a Fitted; noise is fresh or none.
+    """INTERNAL. Run a prepared fit, by `seed`, on a private table without a charge; return a Fitted.
+
+    Noise is fresh, or none.
 
     Raises:
         Unsupported: Third-party code, which adds its own noise.

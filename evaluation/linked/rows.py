@@ -97,7 +97,7 @@ class LinkedCodes:
 
     @classmethod
     def read(cls, parents: Any, children: Any, columns: LinkedColumns) -> LinkedCodes:
-        """Return LinkedCodes of two frames or Arrow tables, with LinkedColumns.
+        """Return LinkedCodes of `parents` and `children`, frames or Arrow tables, with LinkedColumns.
 
         Rows that a schema leaves out, and orphans, are left out here too.
         """

@@ -149,10 +149,10 @@ def _code(name: str) -> Callable[[LinkedCodes], Array]:
 
 
 def _apart(which: str, columns: LinkedColumns) -> Callable[[LinkedCodes], Cells]:
-    """Return a function from LinkedCodes to Cells, the table of differences of numbers between rows of one parent.
+    """Return a function from LinkedCodes to Cells, a table of differences of numbers of one parent's rows.
 
     A difference is a row's number less that of the other row, as `which`, a key of `PAIRS`, pairs them; the number is
-    that of `columns.difference`.
+    in the column `difference` of the `LinkedColumns`.
     """
 
     def cells(rows: LinkedCodes) -> Cells:

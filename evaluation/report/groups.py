@@ -247,9 +247,9 @@ def smallest_groups(
 
 
 def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield a sentence for each of the releases `other` and `mine` that has nobody of some of the groups `few`.
+    """Yield a sentence for each of the releases `other` and `mine` that has nobody of some groups, `few`.
 
-    It says what error the release that keeps them has there.
+    `few` are `GroupErrors`. The sentence says what error the release that keeps the groups has there.
     """
     for loser, keeper in ((other, mine), (mine, other)):
         gone = [s for s in few if not s.error(loser).known]
@@ -268,20 +268,20 @@ def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
 
 
 def _them(groups: Sequence[GroupErrors]) -> str:
-    """Return "it" for one group, "them" for several."""
+    """Return "it" for one group, "them" for several, by a sequence of `GroupErrors`."""
     return "it" if len(groups) == 1 else "them"
 
 
 def with_people(s: GroupErrors) -> str:
-    """Return the name of a group `s` with its number of people, for a sentence, as `SEX 2 (5 people)`."""
+    """Return the name of the group of `GroupErrors`, with its number of people, for a sentence: `SEX 2 (5 people)`."""
     people = several(int(s.n), "person", "people")
     return f"{s.name[:-1]}; {people})" if s.name.endswith(")") else f"{s.name} ({people})"
 
 
 def verdict(s: GroupErrors, mine: str, other: str) -> str:
-    """Return "smaller" or "larger": error of a group `s` in release `mine`, if its interval is apart from `other`'s.
+    """Return "smaller" or "larger": error of a group in release `mine`, if its interval is apart from `other`'s.
 
-    Otherwise "no different beyond chance".
+    Otherwise "no different beyond chance". `s` are the `GroupErrors`.
     """
     a, b = s.error(mine), s.error(other)
     ends = [
@@ -319,9 +319,9 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
 
 
 def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield sentences on why errors of the groups `few` in release `mine` differ from `other`'s.
+    """Yield sentences on why errors of some groups, `few`, in release `mine` differ from `other`'s.
 
-    Only for "stratified".
+    `few` are `GroupErrors`. There are sentences for "stratified" only.
     """
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:

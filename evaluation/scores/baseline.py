@@ -124,7 +124,7 @@ def baseline_errors(
 
 
 def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
-    """Array of `rows` row numbers of a table, drawn by `rng` with replacement, by weights if any; [] if it has none."""
+    """Array of `rows` row numbers of `EncodedRows`, drawn by `rng` with replacement, by weights if any; [] of none."""
     if not table.rows:
         return np.zeros(0, np.int64)
     if table.weights is None:

@@ -76,7 +76,7 @@ def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
 
 
 def _breaks(table: EncodedRows, rule: Rule) -> Array:
-    """Mask of the rows of `table` that break a structural rule: those in a box of levels that it forbids."""
+    """Mask of the encoded rows that break a structural rule: those in a box of levels that it forbids."""
     broken = np.zeros(table.rows, bool)
     for box in rule.cells(table.schema):
         inside = np.ones(table.rows, bool)

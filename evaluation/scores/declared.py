@@ -97,7 +97,7 @@ def declared() -> tuple[RowScore, ...]:
 
 
 def with_mean() -> dict[str, RowScore]:
-    """Mapping from name to declared score, of those that `compare` has: those with a mean over items."""
+    """Mapping from name to `RowScore`, of those that `compare` has: those with a mean over items."""
     return {score.name: score for score in declared() if score.summary}
 
 

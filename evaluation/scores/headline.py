@@ -153,7 +153,7 @@ def headline_frame(
     """Frame of `number_errors` for numbers read before, the RawNumbers `real` and `synthetic`.
 
     `thresholds` maps the columns of numbers to their thresholds, and says by its keys which columns are compared.
-    `groups`, in their order, cross the columns `by`; of fewer than `few` numbers a group is small.
+    `groups`, strata in order, cross the columns `by`; of fewer than `few` numbers a group is small.
     """
     count = len(groups) if by else 0
     parts = [_of_column(real, synthetic, name, levels, count) for name, levels in thresholds.items()]

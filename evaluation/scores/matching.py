@@ -112,7 +112,7 @@ def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Ar
 
 
 def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]:
-    """List of arrays, one a table: each row's number.
+    """List of arrays, one for each of `tables`, which are `EncodedRows`: each row's number.
 
     Rows of all tables equal in the columns `names` have one number.
     """

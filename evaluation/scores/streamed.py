@@ -104,7 +104,7 @@ def _scored(
     """Frame of mean L1 distances of the marginals `cliques` in each of `groups`, of columns `names`, then everybody.
 
     `sources` and `schemas` are those of the real table, then of the synthetic one; `engine` is for the former. Groups
-    below `few` rows are small; `progress` shows a bar.
+    are strata; those below `few` rows are small; `progress` shows a bar.
     """
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]

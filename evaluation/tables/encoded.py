@@ -129,7 +129,7 @@ class EncodedRows(CodedRows):
 
 
 def weighed(table: EncodedRows) -> dict[str, Any]:
-    """Mapping of facts and a sentence on the weights of a `table` of encoded real rows, for a page.
+    """Mapping of facts and a sentence on the weights of a table of real `EncodedRows`, for a page.
 
     The keys are `row_weight`, `effective_rows` and `weighted`; the mapping is empty if each row counts 1.
     """

@@ -49,8 +49,8 @@ def tidy(
 ) -> pd.DataFrame:
     """Frame in the form of `Pair.frame`, from arrays (items, scopes): scores `value`, ends `low`, `high`, `counts`.
 
-    Scopes are the `groups`, which cross the columns `by`, and everybody. `counts` and `more` have arrays by name,
-    shaped like `value`, as `status` is; `items` has a value for each item, by name.
+    Scopes are the `groups`, strata which cross the columns `by`, and everybody. `counts` and `more` have arrays by
+    name, shaped like `value`, as `status` is; `items` has a value for each item, by name.
     """
     import pandas as pd
 

@@ -116,7 +116,7 @@ def mean(numbers: Array, weights: Array) -> float:
 
 
 def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list[float]:
-    """Return a list of weighted quantiles of `numbers` at `hundredths`, ints: least number with that share up to it.
+    """Return a list of quantiles of `numbers`, with `weights`, at `hundredths`: least number with that share up to it.
 
     Each is NaN if there are no numbers.
     """
@@ -130,7 +130,7 @@ def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list
 
 
 def standard_error(numbers: Array, weights: Array) -> float:
-    """Return the standard error of the weighted mean of numbers of rows drawn at random; NaN of fewer than 2."""
+    """Return the standard error of the mean, by `weights`, of numbers of rows drawn at random; NaN of fewer than 2."""
     if len(numbers) < 2:
         return np.nan
     apart = weights * (numbers - mean(numbers, weights))

@@ -159,7 +159,7 @@ class Pair:
 
 
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
-    """(Tuple of the columns of `by`, tuple of a schema's declared groups): their crossing; without columns, everybody.
+    """(Tuple of the columns of `by`, tuple of a schema's strata): the columns' crossing; without columns, everybody.
 
     UsageError for a column with a name that frames of scores reserve.
     """

@@ -6,6 +6,7 @@ taken; without it on simulated people.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -108,35 +109,32 @@ def sampling(acs: str | None) -> list[Figure]:
 
 def near(model: Any, n: int, times: int = 8) -> list[Figure]:
     """Distance of n drawn rows from their model, and with the steps of each draw in random order instead."""
-    from stratsynth.adapters.engine import sampling
-    from stratsynth.adapters.shared.drawing import Draws
     from stratsynth.evaluation.scores.marginals import some_cliques
 
-    class Shuffled(Draws):
-        def draw(self, weights: Any, given: Any = None) -> Any:
-            self._order = self._rng.permutation(len(self._order))
-            return super().draw(weights, given)
+    draws = sys.modules["stratsynth.adapters.engine.drawing"].Draws
+    lattice = draws.draw
+    tables = {clique: model.marginal(clique).ravel() for clique in some_cliques(model.schema.names, 3, 64)}
 
-    names = model.schema.names
-    shapes = {clique: model.schema.shape(clique) for clique in some_cliques(names, 3, 64)}
+    def shuffled(self: Any, weights: Any, given: Any = None) -> Any:
+        self._order = self._rng.permutation(len(self._order))
+        return lattice(self, weights, given)
 
     def distance(seed: int) -> float:
-        rows = model.sample(n, np.random.default_rng(seed))
-        drawn = {c: np.ravel_multi_index([rows[name] for name in c], shape) for c, shape in shapes.items()}
-        tables = {c: model.marginal(c).ravel() for c in shapes}
-        return float(
-            np.mean([np.abs(np.bincount(drawn[c], minlength=t.size) / n - t).sum() for c, t in tables.items()])
-        )
+        rows, found = model.sample(n, np.random.default_rng(seed)), []
+        for clique, table in tables.items():
+            place = np.ravel_multi_index([rows[column] for column in clique], model.schema.shape(clique))
+            found.append(np.abs(np.bincount(place, minlength=table.size) / n - table).sum())
+        return float(np.mean(found))
 
-    found = {}
-    for kind in (Draws, Shuffled):
-        sampling.Draws = kind  # type: ignore[misc]
-        found[kind] = [distance(seed) for seed in range(times)]
-    sampling.Draws = Draws  # type: ignore[misc]
-    return [
-        Figure(f"  {n:,} rows from their model, mean L1 of 64 triples", float(np.mean(found[Draws])), "of 2", times),
-        Figure("  the same with steps in random order", float(np.mean(found[Shuffled])), "of 2", times),
-    ]
+    figures = []
+    for name, way in (("from their model, mean L1 of 64 triples", lattice), ("with steps in random order", shuffled)):
+        try:
+            draws.draw = way
+            mean = float(np.mean([distance(seed) for seed in range(times)]))
+            figures.append(Figure(f"  {n:,} rows {name}", mean, "of 2", times))
+        finally:
+            draws.draw = lattice
+    return figures
 
 
 def growing() -> list[Figure]:

@@ -37,7 +37,7 @@ def unfinished(path: Path) -> dict[str, frozenset[str]]:
 
 
 def coming(ledger: FileLedger, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
-    """Return the `Outlook` of a ledger with all `requests`; if `refuse`, BudgetRefused where these pass its cap.
+    """Return the `Outlook` of a `FileLedger` with all `requests`; if `refuse`, BudgetRefused where these pass its cap.
 
     Nothing is reserved: `open` checks again what other processes may have reserved since.
     """
@@ -97,5 +97,5 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def _named(whose: Shared) -> dict[str, Any]:
-    """Return a dict: `account`, the name of the account `whose`, and its number of `versions`; {} without a name."""
+    """Return a dict: `account`, the name of a `Shared` account, and its number of `versions`; {} without a name."""
     return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

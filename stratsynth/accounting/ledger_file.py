@@ -41,10 +41,9 @@ from stratsynth.accounting.paths import (
     RESERVED,
     answer_name,
     check_journal,
-    journal_folder,
     journal_of,
     key_of,
-    locked,
+    locked_journal,
     mark,
     tidy,
 )
@@ -107,12 +106,12 @@ class FileLedger:
             mine = next((r for r in same if not over[r["run"]] and r.get("data", head["data"]) == data), None)
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
-                refuse_half_done(self.path, lines, request)
+                if not all(over.values()):
+                    refuse_half_done(self.path, lines, request)
                 afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
                 request.before_reserving()
             known = self._registry.names() if self._registry is not None else ()
-            folder = journal_folder(self.path, run)
-            lock = locked(folder, self.path)
+            folder, lock = locked_journal(self.path, run)
             try:
                 if mine is None:
                     mine = reservation(request, run, data)

@@ -93,8 +93,11 @@ def _folders(path: Path) -> list[Path]:
         raise LedgerError(f"ledger: {journal_of(path)} cannot be read ({error.strerror}).") from None
 
 
-def journal_folder(path: Path, run: str) -> Path:
-    """Return the journal folder of fit `run` on ledger `path`, made with mode 0700 if missing; else LedgerError."""
+def locked_journal(path: Path, run: str) -> tuple[Path, int]:
+    """Return (the journal folder of fit `run` on ledger `path`, with mode 0700; int descriptor of its lock).
+
+    LedgerError if it cannot be made, or a process has it: two would draw two noises for one charge.
+    """
     folder = journal_of(path) / run
     try:
         for each in (folder.parent, folder):  # `parents=True` would not give the mode to the upper one
@@ -102,14 +105,6 @@ def journal_folder(path: Path, run: str) -> Path:
             sync_folder(each.parent)
     except OSError as error:
         raise LedgerError(f"ledger: {folder} cannot be made ({error.strerror}).") from None
-    return folder
-
-
-def locked(folder: Path, path: Path) -> int:
-    """Lock a fit's journal `folder`, return the int descriptor; LedgerError, of ledger `path`, if a process has it.
-
-    Two processes would draw two noises for one charge.
-    """
     try:
         handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -121,4 +116,4 @@ def locked(folder: Path, path: Path) -> int:
         raise LedgerError(f"ledger: another process is running this very fit on {path}; wait for it.") from None
     except OSError as error:
         raise LedgerError(f"ledger: {folder} cannot be locked ({error.strerror}).") from None
-    return handle
+    return folder, handle

@@ -46,7 +46,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
     Args:
         spending: Charges so far.
         budget: The promised (epsilon, delta), with neighbours and unit.
-        allot: The reserved amount.
+        allot: The allotment, with the reserved amount.
         worst: For an adaptive mechanism, its worst-case course; None if the charges bound every course.
     """
     if allot.currency == Currency.CLAIMED:  # whoever claims an epsilon does not say what a move costs
@@ -58,7 +58,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
 
 
 def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
-    """Return {step: epsilon} of STEPS at a budget's delta, of `spending` of `allot`, or of its `worst` if given."""
+    """Return {step: epsilon} of STEPS at a budget's delta, of `spending` of the allotment, or its `worst` if any."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 

@@ -217,13 +217,13 @@ class UnchargedLedger:
     """A ledger for data declared public: each fit keeps to its allotment, and nothing is added up."""
 
     def open(self, request: Request) -> FitAccount:
-        """Return a `MemoryAccount` for the request's fit; nothing is reserved or added up."""
+        """Return a `FitAccount`, in memory, for the request's fit; nothing is reserved or added up."""
         standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
         return MemoryAccount(request, standing)
 
 
 def _one(account: ProcessLedger, other: ProcessLedger) -> ProcessLedger:
-    """Join the ledgers `account` and `other` that turn out to be of equal data, under every name; return the one."""
+    """Join two ledgers, each a `ProcessLedger`, that turn out to be of equal data, under every name; return the one."""
     if other is account:
         return account
     account.absorb(other)

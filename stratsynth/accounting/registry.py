@@ -136,5 +136,5 @@ class BothRegistries(Registry):
         super().refuse_other(*asked)
 
     def note(self, *asked: Any, **new: Any) -> str:
-        """List a ledger beside both files, as `Registry` does; return its note, a text, if one fails, else ""."""
+        """List a ledger beside both files, as `Registry`, by `asked`, `new`; return its note if one fails, else ""."""
         return self.other.note(*asked, **new) or super().note(*asked, **new)

@@ -126,14 +126,14 @@ def sampled_prices(
 ) -> dict[str, float | None]:
     """Return {step of one record: epsilon at the budget's delta}; a move takes part in two strata's steps.
 
-    A record that moves is removed from the steps of one stratum and added to those of another. That is all if strata
-    of one split alone are asked; if everybody is asked too, if strata are divided again, or if there is another split,
+    A record that moves is removed from the steps of one stratum and added to those of another. That is all if strata of
+    one split alone are asked; if everybody is asked too, if strata are divided again, or if there is another split,
     some steps may see an exchange, and the steps of both strata are priced as exchanges.
 
     Args:
         spending: The charged steps.
         budget: The promised (epsilon, delta).
-        allot: The reserved steps, with noise and rate.
+        allot: The allotment: reserved steps, with noise and rate.
         only_strata: True if no other course of the fit would have asked anything but the strata of one split.
     """
     if allot.noise is None or allot.rate is None:

@@ -61,12 +61,12 @@ class Standing:
 
 
 def judged_at(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return `delta`, or if 0, as of a fit in pure epsilon, the largest that one of `reserved` promises; a number."""
+    """Return `delta`, or if 0, as in pure epsilon, the largest that an `Allotment` of `reserved` promises; a number."""
     return delta or max((allot.promise.delta for allot in reserved), default=0.0)
 
 
 def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """Return the delta at which the total of `reserved` is stated: `delta`, or if too small the sum their fits use.
+    """Return the delta of the total of reserved allotments: `delta`, or if too small the sum their fits use.
 
     A fit priced in rho uses the part of its delta that is kept for cut-off tails, every other fit all of its own.
     """
@@ -124,7 +124,7 @@ def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: f
 
 
 def fitting(epsilon: float, like: Allotment) -> str:
-    """Return a sentence that ends a refusal: `epsilon`, the largest that fits (0: none), at the delta of `like`."""
+    """Return a sentence that ends a refusal: `epsilon`, the largest that fits (0: none), at an allotment's delta."""
     if not epsilon:
         return "Nothing more fits."
     return f"The largest epsilon that fits now is {epsilon:g}, at delta {like.promise.delta:g}."

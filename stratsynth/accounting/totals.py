@@ -31,7 +31,7 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
 
 
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """Return total epsilon of `reserved` and `new` at `delta`, a number or infinity; BudgetRefused beyond `cap`."""
+    """Return total epsilon of allotments, `reserved` and `new`, at `delta`, or infinity; BudgetRefused beyond `cap`."""
     if new.promise.epsilon > MOST_EPSILON:
         raise UsageError(f"epsilon {new.promise.epsilon:g} is for data declared public alone: these are charged.")
     after = total([*reserved, new], delta)

@@ -71,7 +71,7 @@ def per_unit(allot: Allotment) -> Allotment:
 
 
 def for_units(charges: Sequence[Charge], budget: Budget) -> list[Charge]:
-    """Return a list of `Charge`: those of single rows for units of k rows: sensitivities times k, amounts k^power."""
+    """Return a list of `Charge`: those of single rows for a budget's units of k rows: sensitivity k, amount k^power."""
     return [_times(charge, budget.rows) for charge in charges] if budget.rows > 1 else list(charges)
 
 

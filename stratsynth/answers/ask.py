@@ -139,7 +139,7 @@ def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
 def _counts(
     squares: Squares, asked: QueryBatch, level: float, effect: float, reference: NDArray[np.intp] | None
 ) -> Answer:
-    """Return the Answer by `squares` on the counts `asked`; with `reference`, cells' indices, on differences from them.
+    """Return the Answer by `squares` on a `QueryBatch` of counts; with `reference`, cells' indices, on differences.
 
     Intervals are at `level`; `effect` is a factor on the sampling variance.
     """

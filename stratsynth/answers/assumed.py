@@ -68,7 +68,7 @@ class _Part:
     @cached_property
     def unsized(self) -> Bools:
         """Mask of the strata that lack a table, and whose records no table of their own counts."""
-        return self.lacking & np.isinf(self.squares.totals()[1])
+        return self.lacking & np.isinf(self.squares.totals[1])
 
     @cached_property
     def rest(self) -> float:
@@ -83,7 +83,7 @@ class _Part:
         if self.unsized.any() and np.isfinite(self.rest):
             even = max(self.rest, 0.0) / self.unsized.sum()
             declared = np.where(np.isfinite(declared), declared, even)
-        values = np.maximum(self.squares.totals()[0], 0.0)
+        values = np.maximum(self.squares.totals[0], 0.0)
         return np.where(self.lacking, np.where(self.unsized, declared, values), 0.0)
 
     def answer(self) -> Answer:

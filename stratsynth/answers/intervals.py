@@ -172,10 +172,9 @@ class ErrorCorrelations:
 def difference(answer: Answer, other: Answer, same: NDArray[np.bool_], correlated: ErrorCorrelations) -> Answer:
     """Return an Answer: estimates of `answer` minus those of `other`, both intervals combined (Zou and Donner 2008).
 
-    With ends l, u of one and m, v of the other interval, estimates x and y, and r the correlation of the errors
-    (`correlated`), the lower end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end
-    likewise: normal intervals give the usual interval, and skewed ones stay skewed. Where the mask `same` is true, the
-    difference is exactly 0.
+    With ends l, u of one and m, v of the other interval, estimates x and y, and r of the `ErrorCorrelations`, the lower
+    end is x - y - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals give
+    the usual interval, and skewed ones stay skewed. Where the mask `same` is true, the difference is exactly 0.
     """
     x, y = answer.estimate, other.estimate
 

@@ -12,14 +12,14 @@ No interval is given that says little: with a half width above `HALF` of the mea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from stratsynth.answers import within
 from stratsynth.answers.intervals import FIGURES, SURE, Answer, unknown
+from stratsynth.answers.quantiles import drawn, ends
 from stratsynth.answers.quotients import QueryBatch, quotient, quotients
 from stratsynth.answers.squares import Added, Functions, Interaction, Squares
 from stratsynth.schema import Numeric
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from stratsynth.answers.clipped import ClippedSum
     from stratsynth.answers.tables import Tables
-    from stratsynth.schema.inside import Inside
 
     Bools = NDArray[np.bool_]
     Cells = NDArray[np.intp]
@@ -51,70 +50,43 @@ def means(squares: Squares, name: str, rows: Functions, level: float, effect: fl
         rows: Count of the rows with a number, one function a group.
         level: Probability of each interval.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
-        reference: Index of the group that each one is compared with; None for the means themselves.
+        reference: `Cells`: index of the group that each one is compared with; None for the means themselves.
     """
     ways = _Ways(squares, name, rows, level, effect)
     if ways.exact:
-        return ways.in_units(ways.by_counts(reference))
-    bounds, sums = ways.by_bins(None), ways.by_sums(None)
-    fits = ways.says_enough(bounds, ways.size)
-    sound = ways.says_enough(sums, np.fmax(ways.size, np.abs(sums.estimate)))
-    if reference is not None:
-        fits, sound = fits & fits[reference], sound & sound[reference]
-        bounds, sums = ways.by_bins(reference), ways.by_sums(reference)
-    found = bounds.where(sound, sums).without(~(fits | sound))
-    # numbers whose size noise hides may even have a mean outside their bounds, and the model's own value stands
-    wide = ~np.isfinite(found.estimate) & (ways.size > 0)
-    return ways.in_units(replace(found, point=np.where(wide, bounds.estimate, np.nan)))
+        found = ways.by_counts(reference)
+    else:
+        bounds, sums = ways.by_bins(None), ways.by_sums(None)
+        fits = ways.says_enough(bounds, ways.size)
+        sound = ways.says_enough(sums, np.fmax(ways.size, np.abs(sums.estimate)))
+        if reference is not None:
+            fits, sound = fits & fits[reference], sound & sound[reference]
+            bounds, sums = ways.by_bins(reference), ways.by_sums(reference)
+        found = bounds.where(sound, sums).without(~(fits | sound))
+        # numbers whose size noise hides may even have a mean outside their bounds, and the model's own value stands
+        wide = ~np.isfinite(found.estimate) & (ways.size > 0)
+        found = replace(found, point=np.where(wide, bounds.estimate, np.nan))
+    return replace(found, **{name: getattr(found, name) * ways.unit for name in (*FIGURES, "above", "point")})
 
 
-@dataclass(frozen=True, eq=False)
 class _Ways:
     """Ways to the means of one column in the same groups; numbers are in units of `unit`, as squares may overflow."""
 
-    squares: Squares
-    name: str
-    rows: Functions
-    level: float
-    effect: float
-
-    @cached_property
-    def column(self) -> Numeric:
-        return cast("Numeric", self.squares.tables.schema.column(self.name))
-
-    @cached_property
-    def unit(self) -> float:
+    def __init__(self, squares: Squares, name: str, rows: Functions, level: float, effect: float) -> None:
+        """Keep the arguments, those of `means`, and work out the numbers of each bin by the column and its law."""
+        self.squares, self.name, self.rows, self.level, self.effect = squares, name, rows, level, effect
+        self.column, law = cast("Numeric", squares.tables.schema.column(name)), squares.tables.law(name)
+        found = ends(self.column)
+        self.unit = 2.0 ** min(math.frexp(float(np.abs(found).max()))[1], 1023)
         """Power of two above the size of all numbers."""
-        return 2.0 ** min(math.frexp(float(np.abs(within.ends(self.column)).max()))[1], 1023)
-
-    def in_units(self, answer: Answer) -> Answer:
-        """Return `answer`, which is in multiples of this `unit`, as an Answer in the column's own unit."""
-        numbers = {name: getattr(answer, name) * self.unit for name in (*FIGURES, "above", "point")}
-        return replace(answer, **numbers)
-
-    @cached_property
-    def ends(self) -> Floats:
+        self.ends: Floats = found / self.unit
         """Array (2, bins): the smallest and the largest number of each bin, in multiples of `unit`."""
-        return within.ends(self.column) / self.unit
-
-    @cached_property
-    def exact(self) -> bool:
+        self.exact = bool((self.ends[0] == self.ends[1]).all())
         """True if each bin is a single number."""
-        return bool((self.ends[0] == self.ends[1]).all())
-
-    @cached_property
-    def law(self) -> Inside:
-        return self.squares.tables.law(self.name)
-
-    @cached_property
-    def middles(self) -> Floats:
+        self.middles: Floats = np.asarray(middles(self.column, law), dtype=np.float64) / self.unit
         """Array, one a bin: the mean of the numbers that are drawn in it, in multiples of `unit`."""
-        return np.asarray(middles(self.column, self.law), dtype=np.float64) / self.unit
-
-    @cached_property
-    def drawn(self) -> Floats:
+        self.drawn: Floats = drawn(self.column, law) / self.unit
         """Array (bins, places): numbers at even places of each bin, as they are drawn, in multiples of `unit`."""
-        return within.drawn(self.column, self.law) / self.unit
 
     @cached_property
     def size(self) -> Floats:
@@ -181,7 +153,7 @@ class _Ways:
     def _bounds(
         self, value: Functions, low: Functions, top: Functions, reference: Cells | None, clip: float = math.inf
     ) -> Answer:
-        """Return the Answer on means by sums `value`, intervals from lower ends by `low` to upper ends by `top`.
+        """Return the Answer on means by sums `value`, intervals from ends by `low` to ends by `top`, all `Functions`.
 
         Numbers above `clip` scatter as it. With `reference`, a cell's index for each cell, differences from its mean.
         """
@@ -224,7 +196,7 @@ class _Ways:
     def _answer(
         self, sums: Functions, clip: float = math.inf, reference: Cells | None = None, against: Functions | None = None
     ) -> Answer:
-        """Return the Answer on `sums` over rows, one a group; numbers above `clip` scatter as it.
+        """Return the Answer on `Functions`, sums over rows, one a group; numbers above `clip` scatter as it.
 
         With `reference`, a cell's index for each cell, on differences from its mean, by the sums `against` if any.
         """
@@ -261,7 +233,7 @@ def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Intera
 
 
 def _average(sums: Sequence[ClippedSum], unit: float) -> tuple[float, float]:
-    """Return (average of noisy sums by inverse variance, its variance), in units of `unit`; (0, infinity) of none."""
+    """Return (average of `ClippedSum`s by inverse variance, its variance), in units of `unit`; (0, infinity): none."""
     worth = math.fsum((unit / each.noise_sd) ** 2 for each in sums)
     if not worth:
         return 0.0, math.inf

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from stratsynth.answers.quantiles import numbers_at
 from stratsynth.answers.query import codes
-from stratsynth.answers.within import numbers_at
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric
 from stratsynth.schema.inside import declared, middles
@@ -38,7 +38,7 @@ def modelled(
         query: The query.
         wanted: Mask of the cells to answer.
         total: Number of records, which a count multiplies a probability by.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Returns:
         A value for each cell; NaN if not wanted, if the model has no distribution of rows, or if more than `MOST`
@@ -64,7 +64,10 @@ def modelled(
 
 
 def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, laws: Mapping[str, Inside]) -> float:
-    """Return a model's count of `total`, share, rate, mean or quantile (by `laws`) for `cell` (column -> code)."""
+    """Return a query's count of `total`, share, rate, mean or quantile in a cell (column -> code), by a model.
+
+    Numbers within bins follow `laws`, an `Inside` a column.
+    """
     where = {name: frozenset(codes(model.schema, name, levels)) for name, levels in query.where.items()}
     group = _narrowed(where, {name: cell[name] for name in query.by})
     if query.numeric:
@@ -79,7 +82,7 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, 
 def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]], laws: Mapping[str, Inside]) -> float:
     """Return the model's mean or quantile of the query's column in a group, column -> codes; NaN if it has no mass.
 
-    Numbers are as drawn within bins, by `laws`.
+    Numbers are as drawn within bins, by the `Inside` law.
     """
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))

@@ -41,7 +41,7 @@ class Nearest(dict[tuple[str, ...], str]):
         return note
 
     def _without(self, own: Sequence[str], lacking: Sequence[Leaf]) -> str:
-        """Return words on the strata `lacking` a table of the columns `own`: names, number, declared people."""
+        """Return words on the strata that lack a table of the columns `own`, each a `Leaf`: names, number, people."""
         more = [f"{len(lacking) - NAMED:,} more"] if len(lacking) > NAMED else []
         names = listed([*(leaf.label for leaf in lacking[:NAMED]), *more])
         people = math.fsum(leaf.people for leaf in lacking)
@@ -50,7 +50,7 @@ class Nearest(dict[tuple[str, ...], str]):
         return f"{several(len(lacking), 'group')} of {len(self._tables.leaves):,} without a {table}: {names}{size}"
 
     def _remedy(self, lacking: Sequence[Leaf]) -> str:
-        """Return words: the condition on one column that leaves out the strata `lacking` and fewest others.
+        """Return words: the condition on one column that leaves out `lacking` strata, each a `Leaf`, and fewest others.
 
         "" if none.
         """

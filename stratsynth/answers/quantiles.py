@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from stratsynth.answers import within
 from stratsynth.answers.intervals import FIGURES, SURE, Answer, quantile_of, unknown
 from stratsynth.answers.quotients import variance
 from stratsynth.answers.squares import Functions, Squares
-from stratsynth.schema import Numeric
+from stratsynth.schema import Numeric, inside
+from stratsynth.schema.bins import EVEN, LINEAR
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from stratsynth.answers.query import Query
     from stratsynth.schema import Schema
@@ -30,6 +30,39 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
+
+
+POINTS = 64
+"""Number of places of a bin at which moments of its numbers are computed."""
+
+
+def ends(column: Numeric) -> Floats:
+    """Return an array (2, bins): smallest and largest number of each bin of a numeric column.
+
+    Of reals, the ends between bins.
+    """
+    low, top = np.array(column.extents, dtype=np.float64).T
+    single = low == top
+    if not column.integer:
+        top[:-1] = np.where(single[:-1], top[:-1], np.asarray(column.breaks[1:-1], dtype=np.float64))
+        low[1:] = np.where(single[:-1], top[:-1], low[1:])  # right after a spike
+    return np.stack([low, top])
+
+
+def numbers_at(column: Numeric, law: Inside, bins: ArrayLike, parts: ArrayLike) -> Floats:
+    """Return an array: the number below which the part `parts`, 0 to 1, of each of a numeric column's `bins` lies.
+
+    `bins` are codes; the law within them is an `Inside`, `law`; both arrays are broadcast.
+    """
+    codes, shares = np.broadcast_arrays(np.asarray(bins, dtype=np.int64), np.asarray(parts, dtype=np.float64))
+    return inside.numbers(column, codes.ravel(), shares.ravel(), law).reshape(codes.shape)
+
+
+def drawn(column: Numeric, law: Inside) -> Floats:
+    """Return an array (bins, POINTS): numbers at even places of each bin of a numeric column, as its `Inside` draws."""
+    parts = (np.arange(POINTS) + 0.5) / POINTS
+    return numbers_at(column, law, np.arange(len(column.extents))[:, None], parts[None, :])
+
 
 NARROW = 2
 """Number of possible bins that are an answer, however wide they are."""
@@ -67,9 +100,15 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     value, sd = _crossing(column, law, test), np.sqrt(noise)
     spread = np.maximum(_crossing(column, law, test - sd) - _crossing(column, law, test + sd), 0.0) / 2
     first, last = _possible(test, z * sd)
-    sound &= _says_enough(column, first, last)
     wider = _possible(test, z * np.sqrt(noise + sampling))
-    low, top = within.ends(column)
+    low, top = scaled = ends(column)
+    # intervals that say enough leave some bin out, and are of few bins or below half of the range, on the scale on
+    # which bins or shape are even, perhaps logarithmic
+    if not (column.shape in LINEAR and column.spacing == EVEN):
+        scaled = np.copysign(np.log1p(np.abs(scaled) / column.transform_unit), scaled)
+    start, end = scaled / 2  # halves, as distances may overflow
+    short = end[last] - start[first] < (end[-1] - start[0]) / 2
+    sound &= (short | (last - first < NARROW)) & (last - first + 1 < bins)
     parts = (value, spread, low[first], top[last], low[wider[0]], top[wider[1]])
     given = dict(zip(FIGURES, (np.where(sound, part, np.nan) for part in parts), strict=True))
     bounded = (low[first] < top[first]) | (low[last] < top[last])
@@ -85,24 +124,13 @@ def _possible(test: Floats, margin: Floats) -> tuple[NDArray[np.intp], NDArray[n
     return possible.argmax(axis=1), possible.shape[1] - 1 - possible[:, ::-1].argmax(axis=1)
 
 
-def _says_enough(column: Numeric, first: NDArray[np.intp], last: NDArray[np.intp]) -> Bools:
-    """Return a mask of the intervals from bin `first` to `last`, arrays, that say enough of the column to be given.
-
-    They leave some bin out, and are of few bins or below half of the range, on the scale on which bins or shape are
-    even.
-    """
-    low, top = (within.on_scale(column, end) / 2 for end in within.ends(column))  # halves, as distances may overflow
-    short = top[last] - low[first] < (top[-1] - low[0]) / 2
-    return np.asarray((short | (last - first < NARROW)) & (last - first + 1 < len(low)))
-
-
 def _crossing(column: Numeric, law: Inside, test: Floats) -> Floats:
-    """Return an array, one entry a row of `test`: the column's number at which that row first reaches 0.
+    """Return an array, one entry a row of `test`: the numeric column's number at which that row first reaches 0.
 
-    Values of `test` are at the ends of bins; numbers lie between these by `law`.
+    Values of `test` are at the ends of bins; numbers lie between these by the `Inside` law.
     """
     after = np.where((up := test[:, 1:] >= 0).any(axis=1), up.argmax(axis=1), up.shape[1] - 1)
     every = np.arange(len(test))
     start, end = test[every, after], test[every, after + 1]
     part = np.divide(-start, end - start, out=np.zeros_like(start), where=end > start)
-    return within.numbers_at(column, law, after, np.clip(part, 0.0, 1.0))
+    return numbers_at(column, law, after, np.clip(part, 0.0, 1.0))

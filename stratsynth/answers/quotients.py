@@ -35,7 +35,7 @@ class QueryBatch:
 
 
 def quotient(squares: Squares, asked: QueryBatch) -> RatioOfSums:
-    """Return `RatioOfSums`: numerator over denominator of each cell of the batch `asked`, with their noise.
+    """Return `RatioOfSums`: numerator over denominator of each cell of a `QueryBatch`, with their noise.
 
     Both are estimated by the least squares, `squares`.
     """

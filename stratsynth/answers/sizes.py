@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
+    from stratsynth.schema.inside import Inside
 
 
 @dataclass(frozen=True)
@@ -90,24 +91,28 @@ def size_estimates(
     return SizeEstimates(SizeOfGroup(total, variance, variance), found)
 
 
-def measured_sizes(
-    schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
-) -> SizeEstimates | None:
-    """Return the `SizeEstimates` of a release's tables, those of `Release.query`; None where they give no total.
+def squares_of(
+    schema: Schema,
+    certificate: Certificate,
+    measurements: pa.Table,
+    model: Callable[[], Model],
+    laws: Mapping[str, Inside] | None = None,
+) -> Squares | None:
+    """Return the `Squares`, least squares over a release's tables; None without tables, and of strata that overlap.
 
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer, an Arrow table.
+        measurements: Every noisy answer.
         model: Function that loads the release's model; called only if strata are split again.
+        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     if not of_tables(measurements).num_rows:
         return None
     try:
-        tables = read_tables(schema, certificate, measurements, model)
-    except StratsynthError:  # strata that overlap cannot be added up
+        return Squares(read_tables(schema, certificate, measurements, model, laws))
+    except StratsynthError:  # a record is in several strata, which cannot be added up
         return None
-    return sizes_by(Squares(tables))
 
 
 def sizes_by(squares: Squares) -> SizeEstimates | None:
@@ -115,7 +120,7 @@ def sizes_by(squares: Squares) -> SizeEstimates | None:
     labels = [leaf.label for leaf in squares.tables.leaves]
     if squares.tables.across:
         return _sizes_across(squares, labels)
-    values, variances, pooled = squares.totals()
+    values, variances, pooled = squares.totals
     return size_estimates(labels, values, variances, pooled)
 
 

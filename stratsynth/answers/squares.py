@@ -180,6 +180,18 @@ class Squares:
         self._inside: dict[tuple[int, Columns], tuple[Floats, float] | None] = {}
         self._merging = [(number, leaf) for number, leaf in enumerate(tables.leaves) if leaf.merged(tuple(tables.by))]
         """(Number, stratum) of every stratum in which a defining column takes several levels."""
+        self._across: dict[tuple[int, ...], list[Noisy]] = {}
+        """Tables that count several strata together, by the strata's numbers."""
+        for each in tables.across:
+            self._across.setdefault(each.leaves, []).append(each.table)
+        shapes: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
+        for number, leaf in enumerate(tables.leaves):
+            for table in leaf.tables:
+                leaves, same = shapes.setdefault((table.columns, table.values.shape), ([], []))
+                leaves.append(number)
+                same.append(table)
+        self._by_shape = [(key[0], np.array(leaves, dtype=np.intp), same) for key, (leaves, same) in shapes.items()]
+        """(Columns, array of strata's numbers, tables) for the strata's tables of equal columns and shape."""
 
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
         """Return (array: estimate of each of `functions`, in records, NaN if unknown; mask of the known ones)."""
@@ -220,12 +232,9 @@ class Squares:
                 result += np.where(scale != 0, scale * found.covariance(weights, others), 0.0)
         return result
 
-    def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
-        """Return (array of strata's totals; their variances, infinite: none; everybody's (total, variance) or None)."""
-        return self._totals
-
     @cached_property
-    def _totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
+    def totals(self) -> tuple[Floats, Floats, tuple[float, float] | None]:
+        """(Array of strata's totals; their variances, infinite: none; everybody's (total, variance) or None)."""
         values, variances = self._copies(())
         pooled = _average(self.tables.everybody, ())
         return values[:, 0], variances, None if pooled is None else (float(pooled[0].item()), float(pooled[1]))
@@ -339,14 +348,6 @@ class Squares:
                 found.append((copy[0], mask, copy[1]))
         return found
 
-    @cached_property
-    def _across(self) -> dict[tuple[int, ...], list[Noisy]]:
-        """Mapping from the numbers of several strata to a list of `Noisy`, the tables that count them together."""
-        found: dict[tuple[int, ...], list[Noisy]] = {}
-        for each in self.tables.across:
-            found.setdefault(each.leaves, []).append(each.table)
-        return found
-
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
         """Return (interaction of `columns` in each stratum's tables (strata, entries); noise variances by stratum).
 
@@ -364,17 +365,6 @@ class Squares:
         there = worth > 0
         values = np.divide(total, worth[:, None], out=total, where=there[:, None])
         return values, np.divide(1.0, worth, out=np.full_like(worth, np.inf), where=there)
-
-    @cached_property
-    def _by_shape(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
-        """List of (columns, array of strata's numbers, `Noisy` tables), one for tables of equal columns and shape."""
-        groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
-        for number, leaf in enumerate(self.tables.leaves):
-            for table in leaf.tables:
-                leaves, tables = groups.setdefault((table.columns, table.values.shape), ([], []))
-                leaves.append(number)
-                tables.append(table)
-        return [(key[0], np.array(leaves, dtype=np.intp), tables) for key, (leaves, tables) in groups.items()]
 
     def _alone(self, number: int, columns: Columns) -> Interaction:
         """Return the `Interaction` of `columns`, one merged among them, known in the stratum of this `number` only."""
@@ -447,9 +437,9 @@ def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
 
 
 def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
-    """Return (interaction of `columns`, averaged by inverse variance over `tables` that have them; its variance).
+    """Return (interaction of `columns`, averaged by inverse variance over noisy tables that have them; its variance).
 
-    None if none does.
+    None if no table has them.
     """
     total, worth, wanted = np.zeros(1), 0.0, set(columns)
     for table in tables:

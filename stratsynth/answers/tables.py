@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from stratsynth.certificate import Certificate, ComparisonStated
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Numeric, Schema
     from stratsynth.strata import StratumPath
@@ -117,7 +117,7 @@ def read_tables(
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer, an Arrow table.
         model: Function that loads the model; called only if strata are split again, which the model alone records.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
 
     Raises:
         ReleaseError: Measurements that do not fit the schema.
@@ -258,14 +258,11 @@ def _public(certificate: Certificate) -> Mapping[str, float]:
     return {
         each.stratum: each.declared if each.share is None else each.share * size
         for each in found
-        if each.what == "share" and each.declared is not None and not _larger(each)
+        if each.what == "share"
+        and each.declared is not None
+        and not (each.verdict == "differs" and each.measured > each.declared)
+        and each.verdict not in {"more", "far more"}  # words of older certificates
     }
-
-
-def _larger(each: ComparisonStated) -> bool:
-    """True if a group's comparison, `each`, says that it was measured larger than declared; older words count."""
-    beyond = each.verdict == "differs" and each.measured > (each.declared or 0.0)
-    return beyond or each.verdict in {"more", "far more"}
 
 
 def label_of(stratum: Stratum, certificate: Certificate) -> str:

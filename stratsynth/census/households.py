@@ -72,9 +72,10 @@ def frames(seed: int, start: int, rows: int) -> tuple[pd.DataFrame, pd.DataFrame
 
 
 def chunks(seed: int, start: int, rows: int) -> Iterator[tuple[int, dict[str, Codes], dict[str, Codes]]]:
-    """Yield (number of the first household, codes of households, codes of persons), by column, for chunks of `rows`.
+    """Yield (number of a chunk's first household, codes of households, codes of persons), by column, `rows` at a time.
 
-    Numeric columns hold numbers; SERIALNO of both counts the households of the chunk, from 0 on.
+    The codes follow from `seed` and the household's number, counted from `start` on. Numeric columns hold numbers;
+    SERIALNO of both counts the households of the chunk, from 0 on.
     """
     for at in range(0, max(rows, 1), CHUNK):
         yield (start + at, *_chunk(keys(seed, START + start + at, min(CHUNK, rows - at))))
@@ -217,7 +218,10 @@ def _drawn(name: str, codes: Mapping[str, Codes], own: Keys, of: str = "") -> Co
 
 
 def _type(members: list[_Member], sex: Codes, size: Codes) -> Codes:
-    """Return codes of HHT, from 0 on: couples, families by the householder's `sex`, others by it and `size`."""
+    """Return codes of HHT, from 0 on, by the household's members: couples, families by the householder's `sex`.
+
+    Others are by `sex` and `size`.
+    """
     family = np.any([member.there for member in members[2 : 2 + CHILDREN + 2]], axis=0)
     married = members[1].there & (members[1].married == MARRIED)
     kin = np.where(sex == 0, 1, 2)

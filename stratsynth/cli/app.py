@@ -10,7 +10,7 @@ import typer
 
 from stratsynth.cli.census import census_app
 from stratsynth.cli.ledgers import ledger_app
-from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
+from stratsynth.cli.options import AsJson, ReleaseFolder, RowSeed, Select, TableName
 from stratsynth.cli.queries import query
 from stratsynth.cli.releases import benchmark, certificate, cite, verify
 from stratsynth.cli.schemas import schema_app
@@ -197,7 +197,7 @@ def sample(
             metavar="FILE", help="A CSV file with each group's levels, and in a column `rows` its number of rows."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
+    seed: RowSeed = None,
     like: Annotated[
         Path | None,
         typer.Option(

@@ -257,7 +257,10 @@ def census_tasks() -> None:
 
 
 def _linked(out: Path, columns: list[str] | None, households: list[str] | None, year: int, state: str | None) -> None:
-    """Write the schema of households and their persons to file `out`, with the usual columns where none are named."""
+    """Write the schema of households and persons to the file `out`, with the usual columns where none are named.
+
+    `columns` and `households` name those of the two tables; `year` and `state` are as for `linked_schema`.
+    """
     from stratsynth.census.acs.linked import HOUSEHOLD, PERSON, make_linked
     from stratsynth.files.atomic import write_text
 

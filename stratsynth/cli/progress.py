@@ -32,7 +32,7 @@ class Terminal(Bar):
 
 
 def fit_with_progress(recipe: Recipe, folder: Path, options: RecipeOptions | None = None) -> Release:
-    """Run a recipe with `options` (None: its own) into `folder` and return its release, with a bar on a terminal.
+    """Run a recipe with `RecipeOptions` (None: its own) into `folder` and return its release, with a bar on a terminal.
 
     Elsewhere only the note on a fit of hours is printed.
     """

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stratsynth.cli.options import AsJson, ReleaseFolder
+from stratsynth.cli.options import AsJson, NewFolder, NewRows, ReleaseFolder, RowSeed
 from stratsynth.cli.terminal import echo, print_json
 
 
@@ -112,12 +112,9 @@ def benchmark(
             help="A TOML file with a section [benchmark], such as a recipe: its tables of published totals.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the new release.")],
-    rows: Annotated[
-        int | None,
-        typer.Option("-n", "--rows", metavar="N", help="Its number of rows; that of the release by default."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
+    out: NewFolder,
+    rows: NewRows = None,
+    seed: RowSeed = None,
 ) -> None:
     """Make of a release one whose rows have published totals (raking). Reads no private data, spends nothing."""
     from stratsynth.cli.work import rake_release

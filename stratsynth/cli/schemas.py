@@ -79,7 +79,7 @@ def schema_check(
 
 
 def echo_linked(parent: Path, child: Path, schema: Path, *, as_json: bool) -> None:
-    """INTERNAL: print how linked files `parent`, `child` fit their schema; exit code 1 if over 1 % would be lost."""
+    """INTERNAL: print how files `parent`, `child` fit a schema, perhaps `as_json`; exit code 1 if over 1 % is lost."""
     from stratsynth.data.linked_check import check_linked
     from stratsynth.data.sources import open_source
     from stratsynth.schema.linked import LinkedSchema

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
+from stratsynth.cli.options import AsJson, NewFolder, NewRows, ReleaseFolder, RowSeed, Select, TableName
 from stratsynth.cli.terminal import echo, print_json
 
 weights_app = typer.Typer(
@@ -69,12 +69,9 @@ def weights_cap(
 @weights_app.command("measured")
 def weights_measured(
     release: ReleaseFolder,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the new release.")],
-    rows: Annotated[
-        int | None,
-        typer.Option("-n", "--rows", metavar="N", help="Its number of rows; that of the release by default."),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
+    out: NewFolder,
+    rows: NewRows = None,
+    seed: RowSeed = None,
 ) -> None:
     """Make of a release one whose rows follow the measured sizes of the groups. Reads no data, spends nothing."""
     from stratsynth.cli.work import regroup

@@ -175,7 +175,7 @@ def sample_release(
 
 
 def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> tuple[int, str]:
-    """Write `rows` parents, drawn by `seed`, and child rows as two Parquet files to the new folder `out`.
+    """Write `rows` parents of a release, drawn by `seed`, and child rows to the new folder `out`, two Parquet files.
 
     Returns the number of all rows, and a line with that of each table.
     """

@@ -194,7 +194,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
 
 
 def _check_expression(connection: Any, expression: Any, columns: Mapping[str, str], tables: set[str]) -> None:
-    """Raise UsageError unless `expression` is of one row, `columns` (name -> type) of `tables`, listed functions."""
+    """Raise UsageError unless `expression` is of one row: `columns` of `tables`, functions that `connection` knows."""
     for part in _parts(expression):
         if part["class"] not in _OF_ONE_ROW:
             kind = part["class"].lower()

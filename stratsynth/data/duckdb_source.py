@@ -17,9 +17,8 @@ from stratsynth.checks import path as given_path
 from stratsynth.checks import quoted_value
 from stratsynth.data import sources
 from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, refuse_macros, select
-from stratsynth.data.file_stamps import changed, stamp
 from stratsynth.data.fingerprint import keyed
-from stratsynth.data.sources import FileSource
+from stratsynth.data.sources import FileSource, changed, stamp
 from stratsynth.driver.counting import cores
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema.encoding import locate

@@ -14,8 +14,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from stratsynth.data.file_stamps import changed
-from stratsynth.data.sources import ParquetSource, Source
+from stratsynth.data.sources import ParquetSource, Source, changed
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema.encoding import locate
 from stratsynth.schema.values import check_type

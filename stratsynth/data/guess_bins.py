@@ -216,7 +216,7 @@ def _codes(counts: Counts) -> Iterator[float]:
 
 
 def _fullest(column: Numeric, counts: Counts) -> float:
-    """Return the share, 0 to 1, of the numbers of `counts` (number -> rows) that lie in the column's fullest bin."""
+    """Return the share, 0 to 1, of numbers of `counts` (number -> rows) that lie in a numeric column's fullest bin."""
     bins: dict[int, int] = {}
     for value, count in counts.items():
         place = bisect_right(column.breaks, value)

@@ -18,9 +18,9 @@ from stratsynth.data.in_memory import FrameSource
 from stratsynth.errors import SchemaError
 from stratsynth.schema import typed, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
-from stratsynth.schema.figures import figure
 from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.text import INFINITE, meaning
+from stratsynth.schema.typed import figure
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -164,7 +164,7 @@ def _name(kind: pa.DataType) -> str:
 
 
 def _time(column: Temporal, kind: pa.DataType) -> str | None:
-    """Return the text `stored` of a column of times by their Arrow type `kind`.
+    """Return the text `stored` of a temporal column of times by their Arrow type `kind`.
 
     None if it has no zone and the usual unit.
     """

@@ -86,7 +86,7 @@ class LinkedCheck:
 
 
 def check_linked(linked: LinkedSchema, parents: Source, children: Source) -> LinkedCheck:
-    """INTERNAL: return a LinkedCheck: numbers of rows of `parents`, `children` that a fit by `linked` leaves out."""
+    """INTERNAL: return a LinkedCheck: numbers of rows of two `Source`s that a fit by the linked schema leaves out."""
     above = parents.read((*linked.parent.names, linked.key))
     below = children.read((*linked.child.names, *linked.beside))
     owners, owned = keys_of(above.column(linked.key), below.column(linked.key))

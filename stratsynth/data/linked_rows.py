@@ -65,7 +65,7 @@ def shared(owner: Array, weights: Array, most: int) -> Array:
 
 
 def read_linked(counted: CountedTables, parents: Source, children: Source) -> LinkedRows:
-    """Read `parents`, `children` by `counted`; return `LinkedRows`; LedgerError, or StratsynthError of fixed words."""
+    """Return `LinkedRows` of two `Source`s by `CountedTables`; LedgerError, or StratsynthError of fixed words."""
     linked = counted.linked
     try:
         above = parents.read((*linked.parent.names, linked.key))
@@ -81,7 +81,7 @@ def read_linked(counted: CountedTables, parents: Source, children: Source) -> Li
 
 
 def slots_of(linked: LinkedSchema, above: pa.Table, below: pa.Table, weight: int) -> dict[str, Slot]:
-    """Return {slot: its `Slot`} of parent rows `above`, child rows `below`, by `linked`; a key weighs `weight`."""
+    """Return {slot: `Slot`} of parents' rows `above`, children's `below`, by a linked schema; a key weighs `weight`."""
     owners, owned = keys_of(above.column(linked.key), below.column(linked.key))
     (parent, kept), (child, admitted) = coded(linked.parent, above), coded(linked.child, below)
     size = 2 + max(owners.max(initial=-1), owned.max(initial=-1))  # the last place is that of -1, which is no key

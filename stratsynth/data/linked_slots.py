@@ -45,7 +45,7 @@ class Slot:
 def counted_slots(
     linked: LinkedSchema, parent: FileRows, child: FileRows, owned: Array, weight: int
 ) -> dict[str, Slot]:
-    """Return {slot: `Slot`}, by `linked`, of parent rows, one a key, and child rows, sorted by key and in order.
+    """Return {slot: `Slot`}, by the linked schema, of `FileRows`: parents, one a key; children, by key, in order.
 
     `owned` has the key of each child row, in the order of the parent rows; a key weighs `weight` in each table.
     """
@@ -55,7 +55,7 @@ def counted_slots(
     place = np.arange(len(owned)) - first[home]
 
     def sums(values: Array) -> Array:
-        """Return, by row, the sum of integers over this row and all later ones of its key; exact modulo 2^64."""
+        """Return, by row, the sum of integer `values` over this and all later rows of its key; exact modulo 2^64."""
         before = np.append(0, np.cumsum(values, dtype=np.int64))
         return np.asarray(before[ends[home]] - before[:-1])
 
@@ -103,7 +103,7 @@ def banded(bands: Bands | None, numbers: Array) -> Array:
 
 
 def _met(linked: LinkedSchema, count: ChildCount, child: FileRows, rows: int) -> Array:
-    """Return a mask of the `child` rows, so many, that meet the condition of a `count` in the schema `linked`."""
+    """Return a mask of `rows` child `FileRows` that meet the condition of a `ChildCount` in the linked schema."""
     met: Array = np.ones(rows, bool)
     for name, codes in linked.codes_where(count).items():
         met &= np.isin(child.codes[name], sorted(codes))

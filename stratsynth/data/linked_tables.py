@@ -47,7 +47,7 @@ def private_tables(
     parents: Source, children: Source, linked: LinkedSchema, size: int | None, ledger: str | PathLike[str] | None,
     cap: float | None, account: str | None, reason: str | None, *, public: bool,
 ) -> PrivateTable:  # fmt: skip
-    """Return the PrivateTable of sources by `linked`; `size`, `cap`, `reason` and others as for `open_tables`."""
+    """PrivateTable of `Source`s by a linked schema; size, ledger, cap, account, reason, public as in `open_tables`."""
     rows = LinkedBackend(parents, children, linked.counted)
     if public:
         return PrivateTable(rows, linked.counted, size, UnchargedLedger(), public)

@@ -90,7 +90,7 @@ def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _put(rows: CodedRows, space: Space) -> CodedRows:
-    """Return a copy of `rows`, a part of a table, whose arrays lie in `space`, memory or disk."""
+    """Return a copy of coded `rows`, a part of a table, whose arrays lie in `space`, memory or disk."""
 
     def put(array: NDArray[Any]) -> NDArray[Any]:
         place = space.empty(array.dtype, len(array))

@@ -24,7 +24,7 @@ def heavy_bin(column: Numeric, codes: NDArray[np.integer], sizes: NDArray[np.flo
     """Return a remark on the bin that holds most of the sum of a column's sizes; "" for none, or a narrow one.
 
     Args:
-        column: The column.
+        column: The numeric column.
         codes: The bin of each number.
         sizes: The absolute value of each, as counted.
     """

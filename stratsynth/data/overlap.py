@@ -30,11 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.copies import Copies
 from stratsynth.accounting.registry import Registry
-from stratsynth.data.csv_source import CsvSource
 from stratsynth.data.fingerprint import has_copy, size
 from stratsynth.data.in_memory import ArrowSource, FrameSource
 from stratsynth.data.same_rows import Content, coded, has_rows, marks_of
-from stratsynth.data.sources import Source, open_source
+from stratsynth.data.sources import CsvSource, Source, open_source
 from stratsynth.errors import StratsynthError, UsageError, WeightsError
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def check_public_inputs(
         weights: Data that weights are read from: declared public, or about other people.
         prior: Data that a prior is read from.
         translated: The rows of a prior with the schema's names and values, where it has others.
-        rows: The private rows, for a comparison by content. This reads both.
+        rows: The `Backend` with the private rows, for a comparison by content. This reads both.
         schema: The schema that a fit reads rows by, for such a comparison, and for that of declared data with the rows
             of other data in their folder that have an account.
 
@@ -84,7 +83,7 @@ def check_public_inputs(
             _refuse_account(path, data, schema)
     given = ((tuple(weights), WEIGHTS), (tuple(prior), PRIOR))
     for inputs, refusal in given:
-        if private is not None and any(_is_private_table(private, each) for each in inputs):
+        if private is not None and not all(_places(private).isdisjoint(_places(each)) for each in inputs):
             raise WeightsError(refusal)
     if rows is not None:
         _refuse_copies(rows, given)
@@ -191,30 +190,23 @@ def _opened(other: Any, private: Source | None) -> Source | None:
     return table if in_memory and (private is None or private.columns() == table.columns()) else None
 
 
-def _is_private_table(private: Source | Path, other: Any) -> bool:
-    """True if `other` is the table of the source or path `private`: its file under any name, or its object in memory.
-
-    Or a file in its folder.
-    """
-    mine, theirs = _path(private), _path(other)
-    if mine is not None and theirs is not None:
-        return not _inodes(mine).isdisjoint(_inodes(theirs))
-    held = _in_memory(private)
-    return held is not None and held is _in_memory(other)
-
-
 def _path(data: Any) -> Path | None:
     """Return the path of `data`: a source, a text or path-like; None for data in memory."""
     path = data.path if isinstance(data, Source) else data
     return Path(path) if isinstance(path, str | os.PathLike) else None
 
 
-def _inodes(path: Path) -> set[tuple[int, int]]:
-    """Return a set of (device, inode) of the file `path`, links followed; of a folder, of all files below it too.
+def _places(data: Any) -> set[tuple[int, ...]]:
+    """Return a set of (device, inode) of the file of `data`, links followed; of a folder, of all files below it too.
 
-    A part of the private rows is private as well. Files that cannot be read are left out.
+    A part of the private rows is private as well. Files that cannot be read are left out. Of a frame or a table in
+    memory it is {(its identity,)}.
     """
-    files, found = [path], set[tuple[int, int]]()
+    path, found = _path(data), set[tuple[int, ...]]()
+    if path is None:
+        held = _in_memory(data)
+        return found if held is None else {(id(held),)}
+    files = [path]
     with contextlib.suppress(OSError, ValueError):
         files += (p for p in path.rglob("*") if p.is_file()) if path.is_dir() else ()
     for file in files:

@@ -14,7 +14,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -85,13 +84,10 @@ def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -
 
 
 def marks_of(source: Source, schema: Schema | None, declared_size: int | None = None) -> Callable[[bytes], list[str]]:
-    """Read `source`; return a function, ledger's key -> list of marks of its rows by `schema`; [] if declared large."""
+    """Read `source`; return a function, ledger's key -> marks of its rows by `schema`; [] for a large declared size."""
     size = 0 if schema is None or declared_size is None else declared_size * len(schema.names)
-    return partial(_marks, contents(source, schema) if size <= LARGEST else ())
-
-
-def _marks(found: Iterable[Content], key: bytes) -> list[str]:
-    return [keyed(key, iter([repr((each.what, each.rows, each.total)).encode()])) for each in found]
+    found = contents(source, schema) if size <= LARGEST else ()
+    return lambda key: [keyed(key, iter([repr((each.what, each.rows, each.total)).encode()])) for each in found]
 
 
 def contents(source: Source, schema: Schema | None = None) -> tuple[Content, ...]:

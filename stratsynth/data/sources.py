@@ -1,10 +1,17 @@
-"""Sources of tables: the common interface, files that are opened anew for each reading, and Parquet.
+"""Sources of tables: the common interface, files that are opened anew for each reading, Parquet and CSV.
 
-Other kinds have a file each: `held` (frames and Arrow tables), `csv_source`, `feather`, `folders`, `duckdb_source`.
+Other kinds have a file each: `in_memory` (frames and Arrow tables), `feather`, `folders`, `duckdb_source`.
+
+The file that is read must be the one that an account was opened for. A ledger knows its data by a hash of the file's
+content. The file is opened again when the first question has been charged; between the two another file may have taken
+its place, whose rows nobody was charged for. Hashing the content twice would double the reading of large files, so the
+file's identity is compared: its inode, its size, and the times of its last changes, the second of which no program can
+set.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import zlib
 from abc import ABC, abstractmethod
@@ -12,18 +19,61 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol, TypeAlias, runtime_checkable
+from typing import IO, Protocol, TypeAlias, cast, runtime_checkable
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stratsynth.checks import quoted_value
+from stratsynth.data import csvlines
 from stratsynth.data.csvlines import LeftOut
-from stratsynth.data.file_stamps import StampedFiles
-from stratsynth.errors import UsageError
+from stratsynth.errors import LedgerError, UsageError
 from stratsynth.files.reading import open_regular
 from stratsynth.schema.encoding import locate
+
+Stamp: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StampedFiles:
+    """The files under one path whose fingerprints were taken."""
+
+    _marks: dict[bytes, dict[Stamp, str]] = field(default_factory=dict, repr=False)
+    """Fingerprint of each file, by key and stamp."""
+
+    def note(self, key: bytes, file: IO[bytes], mark: str) -> None:
+        """Record, under the bytes `key`, that the text `mark` is the fingerprint of this open file."""
+        self._marks.setdefault(key, {})[stamp(file)] = mark
+
+    @contextmanager
+    def unchanged(self, file: IO[bytes], path: Path, *, known: bool) -> Iterator[None]:
+        """Raise a LedgerError on `path` if `file` changes within the block or, with `known`, since its fingerprint.
+
+        Before any fingerprint was taken, every file passes.
+        """
+        first = stamp(file)
+        marks = self._marks.values()
+        same = not marks or any(first in seen for seen in marks)
+        if known and (not same or any(len(set(seen.values())) > 1 for seen in marks)):
+            raise changed(path)
+        yield
+        if stamp(file) != first:
+            raise changed(path)
+
+
+def changed(path: Path) -> LedgerError:
+    """Return (not raise) a LedgerError that says: the file `path` is not the one that the account was opened for."""
+    return LedgerError(
+        f"ledger: {path} was changed or replaced while it was read. What was charged stands; put the file back as it "
+        "was and run the same again: nothing is charged twice."
+    )
+
+
+def stamp(file: IO[bytes]) -> Stamp:
+    """Return a tuple: an open file's device, inode, size, times of change; equal only for the same, unchanged file."""
+    found = os.fstat(file.fileno())
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @runtime_checkable
@@ -148,7 +198,6 @@ def _of_path(path: Path, table: str | None, query: str | None) -> Source:
         folder = FolderSource(path)
         folder.parts()  # raises if there are none
         return folder
-    from stratsynth.data.csv_source import CsvSource
     from stratsynth.data.feather import FeatherSource
 
     kinds: Mapping[tuple[str, ...], type[FileSource]] = {
@@ -237,3 +286,51 @@ class ParquetSource(FileSource):
         """INTERNAL. Number of batches, by the number of rows in the file's footer, for a progress bar."""
         with self.open() as file:
             return -(-int(pq.read_metadata(file).num_rows) // BATCH)
+
+
+@dataclass(frozen=True)
+class CsvSource(FileSource):
+    """A CSV file with a header, comma-separated, in UTF-8, perhaps compressed by gzip; every column is text.
+
+    Rows are read one line at a time: see `stratsynth.data.csvlines`.
+    """
+
+    record = "one physical line of the CSV file"
+
+    def columns(self) -> tuple[str, ...]:
+        """Return a tuple of the names of the columns, from the file's header."""
+        with self.open() as file:
+            return tuple(csvlines.header(self._unpacked(file)))
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Return an Arrow table of these columns of every record, as text, null where a field is empty."""
+        texts = pa.schema([(name, pa.string()) for name in columns])
+        return pa.concat_tables([texts.empty_table(), *self.batches(columns)])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield an Arrow table of these columns, as text, for each block of the file, in order."""
+        with self.open() as packed:
+            file = self._unpacked(packed)
+            names = csvlines.header(file)
+            places = locate(columns, names)
+            for arrays in csvlines.batches(file, len(names), places):
+                yield pa.table(arrays, names=list(columns))
+
+    def parts_to_read(self) -> int | None:
+        """INTERNAL. Number of blocks by the size of the file; None for a compressed file."""
+        with self.open() as packed:
+            if self._unpacked(packed) is not packed:
+                return None
+            return -(-os.fstat(packed.fileno()).st_size // csvlines.BLOCK)
+
+    def left_out(self) -> LeftOut:
+        """INTERNAL. Return `LeftOut`, numbers of lines that are no records: bad quotes, or another number of fields."""
+        with self.open() as packed:
+            file = self._unpacked(packed)
+            return csvlines.left_out(file, len(csvlines.header(file)))
+
+    def _unpacked(self, file: IO[bytes]) -> IO[bytes]:
+        """Return the open file as it is, or decompressed if its name ends in .gz or it begins with gzip's two bytes."""
+        packed = file.read(2) == b"\x1f\x8b" or self.path.name.lower().endswith(".gz")
+        file.seek(0)
+        return cast("IO[bytes]", gzip.open(file)) if packed else file

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pyarrow.parquet as pq
 
-from stratsynth.data.file_stamps import changed
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.folders import FolderSource
-from stratsynth.data.sources import ParquetSource, Source
+from stratsynth.data.sources import ParquetSource, Source, changed
 from stratsynth.data.spark_jobs import after, before, cells_at_once, collected, spark_session, tasks
 from stratsynth.data.spark_source import LANES, SparkSource
 from stratsynth.data.spark_tasks import NOT_HERE, VERSION, CheckFiles, CountTables, FromFiles, FromSpark, Piece, stamp

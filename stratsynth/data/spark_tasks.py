@@ -167,7 +167,7 @@ class CountTables:
         return encode(self.schema, table, weigh=True)
 
     def _tables(self, parts: Sequence[CodedRows]) -> NDArray[np.int64]:
-        """Return an array: the exact tables of the rows in `parts`, flattened, one after the other."""
+        """Return an array: the exact tables of the coded rows in `parts`, flattened, one after the other."""
         counted = StoredRows(parts).counts(self.asked)
         return np.concatenate([table.ravel() for tables in counted for table in tables])
 

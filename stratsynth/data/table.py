@@ -136,7 +136,7 @@ def ledger_of(
     source: Source, rows: Backend, registry: Registry | None, contents: Callable[[], Marks],
     ledger: str | PathLike[str] | None, cap: float | None, account: str | None, reason: str | None,
 ) -> Ledger:  # fmt: skip
-    """Return the ledger of `source`'s rows, by `open_table`'s arguments; `contents` is a function; nothing is read."""
+    """Return the ledger of a source's `Backend`, `Registry`, `contents`; cap, account, reason as for `open_table`."""
     from stratsynth.accounting.copies import Copies
 
     copies = None if registry is None else Copies(registry, contents)

@@ -82,7 +82,7 @@ class Reader:
                 del tables[path]
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
-        """Yield a dict per path, clique -> exact table, each counted once: path by path, or all in one remote pass."""
+        """Yield a dict, clique -> exact table, a path of `Wanted` ones, each counted once: by path, or in one pass."""
         plans = ((path, *self._kept_of(path, wants)) for path, wants in by_path.items())
         for batch in ([plan] for plan in plans) if self._here else [list(plans)]:
             counted = self._rows.counts([(path, lacking) for path, _, _, lacking in batch])
@@ -90,7 +90,7 @@ class Reader:
                 yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Return, of the tables in `wants` at a path, (the set to keep, a dict of kept ones, a list of those to count).
+        """Return, of `Wanted` tables at a path, (the set to keep, a dict of kept ones, a list of those to count).
 
         A table that is compared once may be measured later. With rows in this process it is counted again, otherwise
         kept, since it would take another pass.

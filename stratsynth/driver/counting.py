@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return a list, each clique's exact int table over rows of `parts`, by weight, in `space`: an axis a column."""
+    """Return a list, each clique's exact int table over `CodedRows`, by weight, in `space`: an axis a column."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):
@@ -65,7 +65,7 @@ def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) 
 
 
 def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
-    """Return a list of the cliques' int tables of few rows, an axis a column: one `bincount` for all of a width.
+    """Return a list of the cliques' int tables of few coded rows, an axis a column: one `bincount` for all of a width.
 
     With few rows, time is in the number of calls.
     """
@@ -74,25 +74,20 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
         numbers = [i for i, clique in enumerate(cliques) if len(clique) == width]
         for start in range(0, len(numbers), AT_ONCE):
             here = numbers[start : start + AT_ONCE]
-            found.update(zip(here, _of_equal_width(rows, [cliques[i] for i in here]), strict=True))
+            shapes = [rows.schema.shape(cliques[i]) for i in here]
+            ends = list(accumulate(map(math.prod, shapes)))
+            cell = np.zeros((len(here), rows.size), np.intp)
+            for axis in range(width):
+                cell *= np.array([shape[axis] for shape in shapes])[:, None]
+                cell += np.array([rows.codes[cliques[i][axis]] for i in here])
+            # Each table has its own range of cell numbers.
+            cell += np.array([0, *ends[:-1]])[:, None]
+            weights = None if rows.weights is None else np.tile(rows.weights, len(here))
+            flat = np.bincount(cell.ravel(), weights, minlength=ends[-1]).astype(np.int64, copy=False)
+            flat *= rows.schema.row_weight.each
+            for i, begin, end, shape in zip(here, [0, *ends[:-1]], ends, shapes, strict=True):
+                found[i] = flat[begin:end].reshape(shape)
     return [found[number] for number in range(len(cliques))]
-
-
-def _of_equal_width(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
-    """Yield each clique's integer table of the rows, by weight; the cliques have one width: one `bincount` for all."""
-    shapes = list(map(rows.schema.shape, cliques))
-    ends = list(accumulate(map(math.prod, shapes)))
-    cell = np.zeros((len(cliques), rows.size), np.intp)
-    for axis in range(len(cliques[0])):
-        cell *= np.array([shape[axis] for shape in shapes])[:, None]
-        cell += np.array([rows.codes[clique[axis]] for clique in cliques])
-    # Each table has its own range of cell numbers.
-    cell += np.array([0, *ends[:-1]])[:, None]
-    weights = None if rows.weights is None else np.tile(rows.weights, len(cliques))
-    flat = np.bincount(cell.ravel(), weights, minlength=ends[-1]).astype(np.int64, copy=False)
-    flat *= rows.schema.row_weight.each
-    for start, end, shape in zip([0, *ends], ends, shapes, strict=False):
-        yield flat[start:end].reshape(shape)
 
 
 def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
@@ -105,7 +100,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add the rows of `parts`, by weight, to each clique's table in `counted`, in place; `space` frees memory."""
+    """Add the coded rows of `parts`, by weight, to each clique's table in `counted`, in place; `space` frees memory."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):
@@ -130,7 +125,7 @@ def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) ->
 
 
 def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
-    """Add the rows to `counted`, the clique's table flat in row-major order, in place, by blocks; by `weights` if any.
+    """Add coded rows to `counted`, the clique's table flat in row-major order, in place, by blocks and `weights`.
 
     Each row counts its weight, if weights are given. `bincount` then adds in floats, which is exact: a block of 2^17
     rows of a weight of at most 2^10 adds up to at most 2^27.
@@ -147,7 +142,7 @@ def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = N
 
 
 def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
-    """Return for each row in the block an int: the row-major number of its cell in a table of these columns, shape."""
+    """Return for each coded row of the block an int: its cell's row-major number in a table of columns and shape."""
     cell: NDArray[np.integer] = rows.codes[columns[0]][block].astype(np.uint16 if math.prod(shape) <= WIDE else np.intp)
     for column, size in zip(columns[1:], shape[1:], strict=True):
         np.multiply(cell, size, out=cell)

@@ -127,8 +127,8 @@ def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solvi
     Args:
         program: The generator of questions.
         schema: The columns that vary over all rows.
-        answers: Source of the answers to its questions.
-        solve: Solver of its work.
+        answers: The `AnswerSource` for its questions.
+        solve: `Solving` function for its work.
 
     Returns:
         The value that the program returns.
@@ -147,7 +147,7 @@ def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solvi
 
 
 def _replies(frames: Sequence[_Frame], answers: AnswerSource, solve: Solving) -> list[Answer]:
-    """Return a list, the reply to each frame: work is solved by `solve` in batches, all else by `answers` in one."""
+    """Return a list of replies to frames: of work by the `Solving` function in batches, else by the `AnswerSource`."""
     replies: dict[int, Answer] = {}
     works: dict[Solver[Any, Any], dict[int, Work]] = {}
     asked: dict[int, Asked] = {}

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) -> list[NDArray[Any]]:
-    """Return a list of arrays, each block's exact sum over the rows, or over those chosen by index or by mask.
+    """Return a list of arrays, each block's exact sum over the coded rows, or over those chosen by index or by mask.
 
-    With weights of rows, the sum of weight x vector: for each binary digit of the weights, the sum over
-    the rows that have it, times the digit's value. So every query is weighted by the same few lines, and a row's
-    vector is the same as without weights. Python's integers are unlimited: a score of such a sum cannot wrap around.
+    With weights of rows, the sum of weight x vector: for each binary digit of the weights, the sum over the rows that
+    have it, times the digit's value. So every query is weighted by the same few lines, and a row's vector is the same
+    as without weights. Python's integers are unlimited: a score of such a sum cannot wrap around.
     """
     if rows.weights is None:
         return list[NDArray[Any]](_plain_sums(query, rows, chosen))
@@ -42,7 +42,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
 
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
-    """Return a list, per block of the query: the exact int sum of chosen rows' vectors; or MechanismError."""
+    """Return a list, per block of the query: exact int sum of (chosen) coded rows' vectors; or MechanismError."""
     if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]

@@ -19,7 +19,6 @@ from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from stratsynth.accounting.budget import Budget
@@ -36,7 +35,7 @@ CONTROLS = (
 
 
 def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
-    """Raise UsageError unless the table is opened, its schema reviewed, budget and delta sound, and the seed valid."""
+    """Raise UsageError unless the private table is opened, schema reviewed, budget and delta sound, and seed valid."""
     if not isinstance(table, PrivateTable):
         data = "data" if quoted_value(table).endswith(" object") else quoted_value(table)
         raise UsageError(
@@ -53,7 +52,7 @@ def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> No
 def prepared_for(
     mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
 ) -> Prepared:
-    """Return the mechanism `Prepared` for a table and budget; UsageError for others, and a prior that is the table."""
+    """Return the mechanism `Prepared` for a private table and budget; UsageError for others, and the table as prior."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.priors import Prior
 
@@ -74,7 +73,7 @@ def prepared_for(
 
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
-    """Refuse, for a prepared fit, questions that the table's backend cannot answer, and private rows used as public.
+    """Refuse, for a prepared fit, questions that a private table's backend cannot answer, and its rows used as public.
 
     The former, and a plain function on private rows, are Unsupported; inputs that are the table, and columns of
     integers without such levels, a UsageError.
@@ -123,17 +122,17 @@ def check_controls(prepared: Prepared, table: PrivateTable, benchmark: Benchmark
     benchmark.read(prepared.public.schema)
 
 
-def check_exact(begun: frozenset[str], sections: Mapping[bool, str], *, exact: bool) -> None:
+def check_exact(begun: frozenset[str], otherwise: str, exact: bool) -> None:
     """Raise UsageError for an interrupted fit whose exact totals were switched on or off meanwhile.
 
     Its reservation says what it does not protect, and its certificate would say something else.
 
     Args:
-        begun: Hashes of the fixed sections with which equal fits were begun that are not over.
-        sections: Mapping from True to the hash of this fit's fixed sections with exact totals, from False without.
+        begun: Hashes of the fixed sections with which equal fits were begun that are not over; this one's is not there.
+        otherwise: Hash of this fit's fixed sections if it had exact totals and has none, or the reverse.
         exact: True if the fit has exact totals now.
     """
-    if sections[not exact] in begun and sections[exact] not in begun:
+    if otherwise in begun:
         was, other = ("without", "with") if exact else ("with", "without")
         raise UsageError(
             f"benchmark: this fit was begun {was} exact totals of the private rows, was interrupted, and would go on "
@@ -150,8 +149,8 @@ def refuse_private_controls(
     Args:
         benchmark: The control tables.
         schema: The schema that a fit reads rows by.
-        private: The private table, compared by path, inode and object.
-        rows: The private rows, compared by content.
+        private: The private table's `Source`, compared by path, inode and object.
+        rows: The `Backend` with the private rows, compared by content.
     """
     from stratsynth.data.overlap import check_public_inputs
 
@@ -162,7 +161,7 @@ def refuse_private_controls(
 
 
 def check_types(table: PrivateTable) -> None:
-    """Raise UsageError for a table whose column of integers has levels that are all texts: no row would be counted.
+    """Raise UsageError for a private table with a column of integers of which all levels are texts: no row would count.
 
     Of floats nothing is said by their type: a column without a value is one of floats.
     """
@@ -186,8 +185,8 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
 
     Args:
         prepared: The fit, with its weights and its prior.
-        private: The private table, compared by path, inode and object.
-        rows: The private rows, compared by content.
+        private: The private table's `Source`, compared by path, inode and object.
+        rows: The `Backend` with the private rows, compared by content.
     """
     from stratsynth.data.overlap import check_public_inputs
 
@@ -201,7 +200,7 @@ def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backen
 def check_before_reserving(
     prepared: Prepared, table: PrivateTable, folder: Path | None, benchmark: Benchmark | None = None
 ) -> None:
-    """Raise UsageError for an existing release `folder`, a full disk, and copies of the table among public inputs.
+    """Raise UsageError for an existing release `folder`, a full disk, copies of the private table among public inputs.
 
     The inputs are those of `prepared`, and the `benchmark`. A resumed fit has passed this. Contents are compared, so
     the table and the public inputs are read; none is kept.

@@ -24,7 +24,7 @@ def refuse_repeat(table: PrivateTable, request: Request, folder: Path) -> None:
     tells versions of them apart.
 
     Args:
-        table: The table, with its ledger.
+        table: The private table, with its ledger.
         request: The request of the fit.
         folder: The folder in which the recipe's release is, if it is still there.
     """

@@ -74,7 +74,7 @@ def reserved(
 
     Args:
         terms: The questions and strata that the fit may ask.
-        table: The table, whose rows are read by the schema that the fit counts.
+        table: The private table, whose rows are read by the schema that the fit counts.
         request: The request to the table's ledger.
         entropy: The source of noise, for tests; None for the operating system's.
         workers: Processes, or a solver, that fit models.

@@ -131,9 +131,9 @@ class Fit:
         Args:
             mechanism: As for `fit`; or the result of `prepare` for this table and budget, so that it is not computed
                 again.
-            table: As for `fit`.
+            table: The `PrivateTable`, as for `fit`.
             budget: As for `fit`.
-            options: All other options.
+            options: `FitOptions`: all other options.
         """
         from stratsynth.driver.solving import check_workers
         from stratsynth.release.certificate import fixed_sections, sections_digest
@@ -155,10 +155,11 @@ class Fit:
             prepared = before if asked(before).identity in interrupted else prepared
         request = asked(prepared)
         counted = table.counted_by(prepared.public.schema)
-        sections = {exact: sections_digest(fixed_sections(prepared, counted, exact)) for exact in (False, True)}
-        check_exact(interrupted.get(request.identity, frozenset()), sections, exact=options.exact)
-        request = replace(request, sections=sections[options.exact])
-        return cls(prepared, counted, options, request)
+        sections = sections_digest(fixed_sections(prepared, counted, options.exact))
+        begun = interrupted.get(request.identity, frozenset())
+        if begun and sections not in begun:
+            check_exact(begun, sections_digest(fixed_sections(prepared, counted, not options.exact)), options.exact)
+        return cls(prepared, counted, options, replace(request, sections=sections))
 
     def rehearse(self, observer: Observer = SILENT) -> None:
         """Run the fit on simulated answers, shown to `observer`.
@@ -191,7 +192,7 @@ class Fit:
     def ask_first(self, reserved: Reservation) -> None:
         """Ask the first question, if the fit has one; its answer decides if the fit stops, and nothing else.
 
-        A fit whose rest is reserved already, as when it was interrupted later, has decided.
+        A fit whose `Reservation` is of the rest already, as when it was interrupted later, has decided.
 
         Raises:
             Stopped: Far fewer usable records than declared, unless the options say to proceed. Its charge stands.
@@ -204,7 +205,7 @@ class Fit:
             raise Stopped(found.stopped(saved=not self.table.public))
 
     def run(self, reserved: Reservation) -> Model:
-        """Return the `Model` that the mechanism's program makes of answers of `reserved`; MechanismError if it is none.
+        """Return the `Model` that the mechanism's program makes of a `Reservation`'s answers; MechanismError if none.
 
         The first question comes before, where there is one: see `ask_first`.
         """
@@ -219,7 +220,7 @@ class Fit:
         return model
 
     def certify(self, model: Model, reserved: Reservation) -> Release:
-        """Return the release of a model, with the measurements of `reserved` and a certificate of the charges."""
+        """Return the release of a model, with the measurements of a `Reservation` and a certificate of its charges."""
         from stratsynth.questions.sums.published import PublishedSum
         from stratsynth.release import Release
         from stratsynth.release.certificate import Measured, certificate
@@ -286,7 +287,7 @@ def fitted(
     *,
     folder: Path | None = None,
 ) -> Iterator[Release]:
-    """Yield the release of a fit of `mechanism` to `table` by `budget` and `options`, after all stages but saving.
+    """Yield the release of a fit of `mechanism` to a private table by `budget` and `FitOptions`, before it is saved.
 
     Saving belongs into the `with` block, where `folder` is the place that was checked. `observer` sees progress.
     """

@@ -12,7 +12,7 @@ from typing import Literal
 
 from stratsynth.checks import number
 from stratsynth.errors import UsageError, WeightsError
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.strata import Stratum
 from stratsynth.weights.table import Tabular, figure_of, match
 

@@ -90,7 +90,7 @@ def lay_out(
 ) -> Layout:
     """Return the `Layout` of the schema's strata of `by`: groups, shares by `weights`, epsilons, for `size` records.
 
-    Epsilons are those of `budgets`; without (None), each stratum has the fit's `epsilon`.
+    Epsilons are those of the `StratumBudgets`; without (None), each stratum has the fit's `epsilon`.
 
     Raises:
         UsageError: Merges, budgets or shares that do not fit the strata; a threshold without a size or public shares.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.mechanisms.nesting import noise_of, records_of
+from stratsynth.mechanisms.nesting import known_before
 from stratsynth.models.base import Returns
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.bins import EVEN, SMOOTH
@@ -20,7 +20,6 @@ from stratsynth.schema.rules import Rule
 
 if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.layout.layout import Layout
     from stratsynth.mechanisms.contract import Mechanism, Public
 
 FEW = 20
@@ -74,15 +73,12 @@ def banded(
     named = [name for name, column in schema.columns.items() if _is_ordered(column)]
     if mechanism.returns != Returns.ROWS or not named:
         return schema, ()
-    layout = mechanism.drawn(public, budget)
-    size, noise = records_of(public, layout), noise_of(allot, len(schema.names), schema)
+    size, noise, defining, unknown = known_before(mechanism, public, budget, allot)
     found, columns = [], dict(schema.columns)
     for name in named:
         column = schema.column(name)
         assert isinstance(column, Numeric)  # noqa: S101 - as `_is_ordered` says
-        why = _declared(name, column, public, layout)
-        if not why and (size is None or noise is None):
-            why = "no size is declared" if size is None else "its noise is not known beforehand"
+        why = _declared(name, column, public, defining) or unknown
         width, why = (1, why) if why or size is None or noise is None else _width(column, size, noise)
         edges = _edges(schema, name, column, width)
         if width > 1:
@@ -111,9 +107,9 @@ def _is_ordered(column: object) -> bool:
     )
 
 
-def _declared(name: str, column: Numeric, public: Public, layout: Layout | None) -> str:
-    """Return why single values of column `name` must stay, by layout, public tables or rules; "" if none."""
-    if layout is not None and name in {*layout.by, *(name for family in layout.families for name in family)}:
+def _declared(name: str, column: Numeric, public: Public, defining: frozenset[str]) -> str:
+    """Return why single values of column `name` must stay, by `defining` columns, public tables, rules; "" if none."""
+    if name in defining:
         return "strata or shares are defined by it"
     if any(name in known.clique for known in public.known):
         return "a public table has its single values"
@@ -129,7 +125,7 @@ def _of(rule: Rule) -> tuple[Mapping[str, Any], ...]:
 
 
 def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
-    """Return the width of a column's bands by `size` and `noise`, and why."""
+    """Return the width of a numeric column's bands by `size` and `noise`, and why."""
     width = next(width for width, least in LEAST.items() if size * width / len(column.extents) >= least * noise)
     if not LEAST[width]:
         return width, "the widest; narrower ones have too few records on average for the noise"
@@ -137,7 +133,7 @@ def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
 
 
 def _edges(schema: Schema, name: str, column: Numeric, width: int) -> tuple[float, ...]:
-    """Return a tuple, ends of bands of `column`, called `name`: multiples of `width`, and where rules begin or end."""
+    """Return a tuple, ends of bands of numeric column `name`: multiples of `width`, and ends of the schema's rules."""
     numbers = len(column.extents)
     starts = {0, *(code for code in range(numbers) if column.breaks[code] % width == 0)}
     for box in (box for rule in schema.rules if name in rule.names for box in rule.cells(schema) if name in box):

@@ -1,10 +1,15 @@
-"""Questions about where numbers lie within their bins: of which columns they are asked, at what price, with what noise.
+"""Questions about everybody beside a mechanism's own: numbers within bins, tables by the columns that define strata.
 
 A column that declares `places` has a noisy vector of the sums of its numbers' places, by bin, for that part of the
 column's own share; one that declares `heaps`, noisy numbers of multiples by bin, for a tenth of it. A column's own
 share is a third of the fit's amount (first question aside) over the number of columns, whatever the mechanism: what MST
 pays for a table of one column. Everybody is asked, and no stratum. Where the declared size times epsilon, over the
 largest row weight, is below ENOUGH for each twenty columns, noise would hide what is asked, and nothing is.
+
+Strata measure few tables each, and other ones: a count by sex is known where every stratum of that sex has a table of
+the column. With `by_tables`, a part of the fit's amount buys tables of all records: each column that defines strata by
+each other column, and the strata's own columns together, at equal prices. So counts, shares and rates by one such
+column have an answer in every release, and strata have a measured size.
 """
 
 from __future__ import annotations
@@ -14,12 +19,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth.answers.tables import MOST_STRATA
+from stratsynth.errors import Unsupported
+from stratsynth.models.base import Returns
+from stratsynth.questions.counts import table_sigma
 from stratsynth.questions.sums.within_bins import WithinBins
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     from stratsynth.accounting.budget import Neighbours
+    from stratsynth.layout.layout import Layout
+    from stratsynth.mechanisms.contract import Mechanism, Public
+    from stratsynth.questions import Clique
     from stratsynth.schema import Schema
+
 
 SHARE_OF_COLUMNS = 1 / 3
 """Part of a fit's amount that the columns' own shares are, together."""
@@ -82,11 +95,6 @@ class BinSums:
         return {"asked": True, "questions": [one.to_dict() for one in self.questions]}
 
 
-def declares_bin_sums(schema: Schema) -> bool:
-    """True if a numeric column of the schema declares places or heaps, about which sums within bins are asked."""
-    return any(isinstance(c, Numeric) and bool(c.places or c.heaps) for c in schema.columns.values())
-
-
 def bin_sums(
     schema: Schema, size: int | None, allot: Allotment, neighbours: Neighbours, part: float = 1.0
 ) -> tuple[BinSum, ...]:
@@ -135,3 +143,75 @@ def _sum(
     moved = schema.row_weight.most * block.sensitivity(neighbours)
     noise = moved / math.sqrt(2 * price) if currency == Currency.ZCDP else math.sqrt(2) * moved / price
     return BinSum(name, bare.multiples, price, noise, currency)
+
+
+@dataclass(frozen=True)
+class ByTables:
+    """The tables of everybody that a fit asks by the columns of its strata."""
+
+    by: tuple[str, ...]
+    """Columns that define strata."""
+    cliques: tuple[Clique, ...]
+    """Columns of each table."""
+    share: float
+    """Part of the fit's amount, first question aside, that they cost together."""
+    rho: float
+    """Price of all of them, of one row."""
+    noise: float
+    """Standard deviation of the noise of each cell, in records."""
+
+    def __str__(self) -> str:
+        """Return a sentence for a plan."""
+        by = self.by[0] if len(self.by) == 1 else f"each of {', '.join(self.by)}"
+        return (
+            f"for {100 * self.share:g} % of the budget (rho {self.rho:.3g}): {len(self.cliques)} tables of everybody, "
+            f"of {by} and each other column, noise {self.noise:,.3g} records in a cell (a standard deviation)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"share", "rho", "tables", "noise_sd"} of these tables, numbers for plans and certificates."""
+        return {"share": self.share, "rho": self.rho, "tables": len(self.cliques), "noise_sd": self.noise}
+
+
+def by_cliques(schema: Schema, by: tuple[str, ...]) -> tuple[Clique, ...]:
+    """Return a tuple of cliques, the tables of everybody: all of `by`, and each with each other column of `schema`."""
+    others = [name for name in schema.names if name not in by]
+    return (*([by] if len(by) > 1 else []), *((name, other) for name in by for other in others))
+
+
+def by_tables(public: Public, allot: Allotment, layout: Layout, least: float) -> ByTables | None:
+    """Return `ByTables`, the tables by the columns of a fit's strata, with price and noise; None for none wanted.
+
+    Args:
+        public: The facts about all records.
+        allot: The fit's allotment.
+        layout: The strata, which say what part of the amount the tables cost.
+        least: The smallest part of the amount that a stratum has.
+    """
+    share, cliques = layout.declared.by_tables, by_cliques(public.schema, layout.by)
+    if not share or not cliques:
+        return None
+    rho = share * allot.amount * least
+    noise = table_sigma(rho / len(cliques), public.schema, public.neighbours)
+    return ByTables(layout.by, cliques, share, rho, noise)
+
+
+def check_by_tables(mechanism: Mechanism[Any], layout: Layout, currency: Currency) -> None:
+    """Raise Unsupported, with the remedy, for a fit that cannot ask the tables by strata's columns that it declares.
+
+    It draws no rows, spends in a `currency` other than zCDP, or has too many strata.
+    """
+    if mechanism.returns != Returns.ROWS:
+        raise Unsupported(
+            f"strata: by_tables are asked beside rows, and {mechanism.fitted.name} releases {mechanism.returns}; leave "
+            "it out."
+        )
+    if currency != Currency.ZCDP:
+        raise Unsupported(
+            f"strata: by_tables are counted in zCDP, and {mechanism.fitted.name} spends in {currency}; leave it out."
+        )
+    if len(layout.strata) > MOST_STRATA:
+        raise Unsupported(
+            f"strata: by_tables are combined with at most {MOST_STRATA:,} strata, and there are "
+            f"{len(layout.strata):,}; merge groups, or leave by_tables out."
+        )

@@ -113,7 +113,7 @@ class ClippedSums:
         return self.share / 2 if self.strata else 0.0
 
     def half_width(self, column: ClippedColumn) -> float | None:
-        """Return half the 95 % width of everybody's mean of `column`, by the sum's noise alone; None without a size."""
+        """Return half the 95 % width of everybody's mean of a `ClippedColumn`, by the sum's noise; None if no size."""
         return None if self.size is None else NORMAL_95 * self.noise[""] * column.half / self.size
 
     def __str__(self) -> str:
@@ -130,7 +130,7 @@ class ClippedSums:
         return f"for {100 * self.share:g} % of the budget ({unit}), for means: {columns}"
 
     def _words(self, column: ClippedColumn) -> str:
-        """Return words for a plan on the sum of `column`: clip, noise, and the mean's half width if it is known."""
+        """Return words for a plan on the sum of a `ClippedColumn`: clip, noise, and the mean's half width if known."""
         noise, half = self.noise[""] * column.half, self.half_width(column)
         mean = (
             "" if half is None else f", which leaves everybody's mean within {_plain(half)} (95 %, without other noise)"
@@ -151,17 +151,12 @@ class ClippedSums:
 
 
 def clipped_columns(schema: Schema) -> tuple[ClippedColumn, ...]:
-    """Return a tuple of `ClippedColumn`, one for each numeric column that declares a clip, unless its sums are off."""
+    """Return a tuple, a `ClippedColumn` for each of a schema's numeric columns with a clip, unless its sums are off."""
     return tuple(
         ClippedColumn(name, float(column.lower), float(column.clip))
         for name, column in schema.columns.items()
         if isinstance(column, Numeric) and column.clip is not None and column.sums != 0
     )
-
-
-def declares_clip(schema: Schema) -> bool:
-    """True if a numeric column of the schema declares a clip, up to which its values are summed."""
-    return any(isinstance(column, Numeric) and column.clip is not None for column in schema.columns.values())
 
 
 def share_of(schema: Schema) -> float:
@@ -214,7 +209,7 @@ def parts_of(layout: Layout, budget: Budget, currency: Currency) -> dict[Stratum
 
 
 def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Program that asks a stratum's `sums` for `price`, part of it for tables of the columns that vary in `schema`.
+    """Program that asks a stratum's `ClippedSums` for `price`, part of it for tables of columns that vary in `schema`.
 
     It returns None.
     """
@@ -225,7 +220,7 @@ def ask_stratum(schema: Schema, sums: ClippedSums, price: float) -> Program[None
 
 
 def ask_totals(schema: Schema, sums: ClippedSums, price: float) -> Program[None]:
-    """Program that asks the sum of each column of `sums` that varies in `schema`, for its part of `price`.
+    """Program that asks the sum of each column of `ClippedSums` that varies in `schema`, for its part of `price`.
 
     It returns None.
     """

@@ -78,7 +78,8 @@ class Public:
     @property
     def asked(self) -> tuple[tuple[str], ...]:
         """Cliques (name,) of all columns without a certain known table: those that are left to be counted."""
-        return tuple(clique for clique in self.schema.oneways if not self.already_known(clique))
+        cliques = self.schema.oneways
+        return tuple(clique for clique in cliques if not self.already_known(clique)) if self.known else cliques
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
         """Return `Public` facts about one stratum that has this share, `exact` or not, of all records.
@@ -164,13 +165,13 @@ class Mechanism(ABC, Generic[R_co]):
 
     @abstractmethod
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[R_co]:
-        """Return the program for public facts: questions that cost at most `allot`, then the model.
+        """Return the program for public facts: questions that cost at most the allotment, then the model.
 
         `rng` is for post-processing alone.
         """
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program that asks what an ordinary fit asks for `allot`, on made-up answers: the basis of a plan.
+        """Return a program that asks what a fit with the allotment asks, on made-up answers: the basis of a plan.
 
         Every fit runs it too, on the same public facts, before it reserves, so a fit that cannot be paid is refused
         while nothing is charged. The default is the fit itself, random by `rng`; a mechanism whose models take time
@@ -212,7 +213,10 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     def planned_tables(self, public: Public, allot: Allotment) -> Mapping[str, float]:
-        """Return, by counted table of two linked tables, the number of parents that a plan takes for it; {} for one."""
+        """Return {counted table of two linked ones: number of parents that a plan takes for it}; by default {}.
+
+        The numbers are by public facts and the allotment.
+        """
         return {}
 
     @property

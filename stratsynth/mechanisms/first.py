@@ -94,29 +94,37 @@ class FirstQuestion:
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 
 
-def offered(mechanism: Mechanism[Any], public: Public, budget: Budget) -> tuple[Budget, str]:
-    """Return (the budget with the share of its first question settled, reason why the fit of `mechanism` has none).
+def first_question(
+    mechanism: Mechanism[Any], public: Public, budget: Budget
+) -> tuple[Budget, Allotment, FirstQuestion]:
+    """Return (budget with the share of the first question settled, allotment of `mechanism` under it, first question).
 
-    The reason is empty if there is one; public facts, such as weights of rows, decide.
+    Public facts decide, and the question has a reason not to be asked, if any: weights of rows, or that noise would
+    hide all. It could not tell half of the declared records from none where the upper bound of an empty table would
+    pass that half with a probability above CHANCE; where no size is declared, half of MOST_RECORDS.
     """
-    if isinstance(public.schema, CountedTables):
-        return budget.plain, LINKED
-    share = SHARE if budget.first is None else budget.first
-    weight = public.schema.row_weight
-    if not share or (weight.column is None and weight != ONE):
-        return budget.plain, OFF if not share else ONE_WEIGHT
-    layout = mechanism.strata(public, budget)
-    least = min(layout.epsilons.values()) if layout is not None and layout.own_budgets else None
-    return replace(budget, first=share, least=least), ""
+    schema, share = public.schema, SHARE if budget.first is None else budget.first
+    why = ""
+    if isinstance(schema, CountedTables):
+        why = LINKED
+    elif not share:
+        why = OFF
+    elif schema.row_weight.column is None and schema.row_weight != ONE:
+        why = ONE_WEIGHT
+    else:
+        layout = mechanism.strata(public, budget)
+        least = min(layout.epsilons.values()) if layout is not None and layout.own_budgets else None
+        budget = replace(budget, first=share, least=least)
+        allot = mechanism.price(public, budget)
+        found = _priced(public, allot)
+        if found.asked:
+            return budget, allot, found
+        why = found.why_not
+    return budget.plain, mechanism.price(public, budget.plain), FirstQuestion(why_not=why)
 
 
-def first_question(public: Public, allot: Allotment) -> FirstQuestion:
-    """Return the first question of a fit with `allot`, on public facts; with a reason not to ask it, if any.
-
-    The reason is that noise would hide all: it could not tell half of the declared records from none where the upper
-    bound of an empty table would pass that half with a probability above CHANCE; where no size is declared, half of
-    MOST_RECORDS.
-    """
+def _priced(public: Public, allot: Allotment) -> FirstQuestion:
+    """Return the first question that `allot` pays on public facts; with a reason not to ask it if noise hides all."""
     budget, schema, rows = allot.promise, public.schema, allot.promise.rows
     price = budget.opening(allot.currency)
     question = Usable(price, allot.currency)

@@ -7,6 +7,7 @@ a one-way table of the fit; if none has, at the coarsest. Records are drawn as c
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -74,16 +75,29 @@ def settle(
     named = {name: column for name, column in schema.columns.items() if isinstance(column, Nested)}
     if mechanism.returns != Returns.ROWS:
         return schema, ()
-    layout, of_strata = mechanism.drawn(public, budget), mechanism.strata(public, budget) is not None
-    size, noise = records_of(public, layout), noise_of(allot, len(schema.names), schema)
-    defining = set() if layout is None else {*layout.by, *(name for family in layout.families for name in family)}
+    of_strata = mechanism.strata(public, budget) is not None
+    size, noise, defining, unknown = known_before(mechanism, public, budget, allot)
     found = []
     for name, column in named.items():
         reason = "" if name not in defining else "it defines strata" if of_strata else "rows are drawn by its shares"
-        which, why = _which(schema, name, column, size, noise, defining=reason)
+        which, why = _which(schema, name, column, size, noise, single=reason, unknown=unknown)
         schema = regrouped(schema, name, column.grouped(which))
         found.append(_stated(name, schema, size, noise, why))
     return schema, tuple(found)
+
+
+def known_before(
+    mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
+) -> tuple[float | None, float | None, frozenset[str], str]:
+    """Return what decides how finely columns are counted: (records, noise, columns never counted in groups, why not).
+
+    The columns define strata, or shares that rows are drawn by; the last is a reason if records or noise are unknown.
+    """
+    layout = mechanism.drawn(public, budget)
+    size, noise = records_of(public, layout), noise_of(allot, len(public.schema.names), public.schema)
+    defining = frozenset(() if layout is None else (*layout.by, *itertools.chain(*layout.families)))
+    unknown = "no size is declared" if size is None else "its noise is not known beforehand" if noise is None else ""
+    return size, noise, defining, unknown
 
 
 def records_of(public: Public, layout: Layout | None) -> float | None:
@@ -102,7 +116,7 @@ def records_of(public: Public, layout: Layout | None) -> float | None:
 
 
 def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return a one-way table's noise sigma if half of `allot` is split evenly over `columns` columns; None if unknown.
+    """Return a one-way table's sigma if half of the allotment is split evenly over `columns` columns; None if unknown.
 
     With the schema's weights of rows, sizes are of their total, and noise covers the largest weight.
     """
@@ -115,12 +129,12 @@ def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
 
 
 def _which(
-    schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
+    schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, single: str, unknown: str
 ) -> tuple[int, str]:
     """Return (number of the grouping of code list `name` by `size` and `noise`, 0 for single codes; reason).
 
-    `defining` is the reason why single codes must stay; empty if there is none. SchemaError if a grouping that `column`
-    sets splits codes of a rule in the schema.
+    `single` is the reason why single codes must stay, `unknown` the one why size or noise are None; empty if there is
+    none. SchemaError if a grouping that `column` sets splits codes of a rule in the schema.
     """
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):
@@ -129,12 +143,12 @@ def _which(
                 'finer one, or leave measure = "auto"'
             )
         return int(column.measure), "the schema says so"
-    if defining:
-        return 0, defining
+    if single:
+        return 0, single
     if not column.groupings:
         return 0, "the schema has no groups for it"
     if size is None or noise is None:
-        return 0, "no size is declared" if size is None else "its noise is not known beforehand"
+        return 0, unknown
     open_to = [which for which in range(len(column.groupings) + 1) if _keeps_rules(schema, name, column, which)]
     least = SHARED if column.shares else EVENLY
     enough = least * noise
@@ -147,7 +161,7 @@ def _which(
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
     """True if no rule of `schema` names a part of a group of `column`, called `name`, without the rest of the group.
 
-    Groups are those of the column's grouping number `which`.
+    Groups are those of the nested column's grouping number `which`.
     """
     own = column.grouped(which)
     groups = [set(own.members.get(level, (level,))) for level in own.levels]

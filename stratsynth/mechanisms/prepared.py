@@ -12,27 +12,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting import units
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import DEAREST, Worst
+from stratsynth.accounting.units import protecting
 from stratsynth.checks import check_integer, is_number, quoted_value
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms.banding import CountedBands, banded
-from stratsynth.mechanisms.bin_sums import BinSums
-from stratsynth.mechanisms.by_tables import ByTables
-from stratsynth.mechanisms.clipped_sums import ClippedSums
 from stratsynth.mechanisms.contract import Mechanism, Public
-from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question, offered
+from stratsynth.mechanisms.first import OFF, FirstQuestion, first_question
 from stratsynth.mechanisms.nesting import CountedCodeList, settle
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
-from stratsynth.mechanisms.with_sums import stated_bin_sums, stated_sums, stated_tables, with_sums, without_sums
+from stratsynth.mechanisms.with_sums import Beside, stated_beside, with_sums, without_sums
 from stratsynth.questions import Question
 from stratsynth.questions.admission import kinds
 from stratsynth.schema import Nested, Schema
 from stratsynth.schema.counted_tables import CountedTables
-from stratsynth.schema.feasible import check_rules
+from stratsynth.schema.rules import check_rules
 from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
@@ -91,19 +88,9 @@ class Prepared(Terms):
         )
 
     @cached_property
-    def sums(self) -> ClippedSums | None:
-        """`ClippedSums` that are asked beside the mechanism's questions; None where no column declares a clip."""
-        return stated_sums(self.mechanism, self.public, self.allot)
-
-    @cached_property
-    def bin_sums(self) -> BinSums | None:
-        """`BinSums`: questions about numbers within bins, beside the mechanism's; None where no column declares any."""
-        return stated_bin_sums(self.mechanism, self.public, self.allot)
-
-    @cached_property
-    def by_tables(self) -> ByTables | None:
-        """`ByTables` of everybody by the strata's columns, asked beside the mechanism's questions; None without any."""
-        return stated_tables(self.mechanism, self.public, self.allot)
+    def beside(self) -> Beside:
+        """`Beside`: sums and tables that are asked beside the mechanism's own questions."""
+        return stated_beside(self.mechanism, self.public, self.allot)
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:
@@ -158,7 +145,7 @@ def prepare(
         schema: The public schema.
         budget: The budget of the fit.
         declared_size: The number of records, if it is public.
-        prior: Public rows that the fit starts from; they are mapped to the schema here.
+        prior: `PriorSource` of public rows that the fit starts from; they are mapped to the schema here.
 
     Raises:
         UsageError: No `Mechanism` or name of one, no `Schema` or no `Budget`, with the remedy; or a prior that
@@ -174,7 +161,7 @@ def prepare(
     check_budget(budget)
     check_integer("declared_size", declared_size, 1, 2**53, optional=True)
     check_rules(schema)
-    budget = units.protecting(budget, schema)
+    budget = protecting(budget, schema)
     check_delta(budget, declared_size)
     if prior is not None and type(prior) not in PriorSource.__subclasses__():
         raise UsageError(
@@ -199,15 +186,7 @@ def prepare(
         return Public(schema, declared_size, budget.neighbours.priced, prior=rows, known=tables), found
 
     public, found = facts(schema)
-    budget, why = offered(mechanism, public, budget)
-    allot = mechanism.price(public, budget)
-    if not why:
-        first = first_question(public, allot)
-        if not first.asked:
-            budget = budget.plain
-            allot = mechanism.price(public, budget)
-    else:
-        first = FirstQuestion(why_not=why)
+    budget, allot, first = first_question(mechanism, public, budget)
     lists: tuple[CountedCodeList, ...] = ()
     if any(isinstance(column, Nested) for column in schema.columns.values()):
         counted, lists = settle(mechanism, public, budget, allot)
@@ -223,7 +202,7 @@ def prepare(
 
 
 def check_linked(mechanism: Mechanism[Any], schema: Schema) -> None:
-    """Raise Unsupported for two linked tables and a mechanism for one table, or the reverse."""
+    """Raise Unsupported for a schema of two linked tables and a mechanism for one table, or the reverse."""
     linked = isinstance(schema, CountedTables)
     if linked and not mechanism.takes_linked:
         raise Unsupported(

@@ -10,12 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, less
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms.bin_sums import BinSum, BinSums, bin_sums, declares_bin_sums, why_no_bin_sums
-from stratsynth.mechanisms.by_tables import ByTables, by_tables, check_by_tables
+from stratsynth.mechanisms.bin_sums import (
+    BinSum,
+    BinSums,
+    ByTables,
+    bin_sums,
+    by_tables,
+    check_by_tables,
+    why_no_bin_sums,
+)
 from stratsynth.mechanisms.clipped_sums import (
     COUNTED,
     OFF,
@@ -25,13 +32,13 @@ from stratsynth.mechanisms.clipped_sums import (
     ask_totals,
     clipped_columns,
     clipped_sums,
-    declares_clip,
     parts_of,
     share_of,
 )
 from stratsynth.mechanisms.contract import Mechanism, Public, once
 from stratsynth.models.base import Returns
 from stratsynth.questions import Counts, Program, Question, Split, Total, counts, split, total
+from stratsynth.schema import Numeric
 from stratsynth.strata import within
 
 if TYPE_CHECKING:
@@ -120,13 +127,13 @@ class WithSums(Mechanism[Any]):
         return self.mechanism.price(public, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that asks the sums of `allot`, then runs the inner mechanism by `rng`."""
+        """Return a program on public facts: asks the allotment's sums, then runs the inner mechanism by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.steps(public, rest, rng))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that asks the sums of `allot`, then rehearses what is inside by `rng`."""
+        """Return a program on public facts: asks the allotment's sums, then rehearses the inner mechanism by `rng`."""
         yield from self._ask(public, allot)
         mechanism, rest = self._rest(public, allot)
         return (yield from mechanism.rehearsal(public, rest, rng))
@@ -134,24 +141,24 @@ class WithSums(Mechanism[Any]):
     @once
     def sums(self, public: Public, allot: Allotment) -> ClippedSums | None:
         """Return the `ClippedSums` that `allot` pays by the facts `public`; None if no column asks for sums."""
-        if not asks_clipped(public):
+        if not clipped_columns(public.schema):
             return None
         counted = COUNTED if self.mechanism.borrows else 0.0
         return clipped_sums(public, allot, self.strata(public, allot.promise), self._parts(public, allot), counted)
 
     @once
     def bin_sums(self, public: Public, allot: Allotment) -> tuple[BinSum, ...]:
-        """Return a tuple of `BinSum`, questions within bins that `allot` pays by the facts `public`; () for none."""
+        """Return a tuple of `BinSum`, questions within bins that the allotment pays by public facts; () for none."""
         least = min(self._parts(public, allot).values(), default=1.0)
         return bin_sums(public.schema, public.size, allot, public.neighbours, least)
 
     def _parts(self, public: Public, allot: Allotment) -> dict[Stratum, float]:
-        """Return each stratum's part, up to 1, of the amount of `allot`, by public facts; {} if no strata are asked."""
+        """Return each stratum's part, up to 1, of the allotment's amount, by public facts; {} if none is asked."""
         layout = self.strata(public, allot.promise)
         return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
 
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return the tables of everybody by strata's columns for public facts and `allot`; here always None."""
+        """Return the `ByTables` of everybody by strata's columns, by public facts and the allotment; here None."""
         return None
 
     def _rest(self, public: Public, allot: Allotment) -> tuple[Mechanism[Any], Allotment]:
@@ -169,7 +176,7 @@ class WithSums(Mechanism[Any]):
         return self.mechanism, replace(allot, amount=less(less(allot.amount, clipped), math.fsum(paid)))
 
     def _ask(self, public: Public, allot: Allotment) -> Program[None]:
-        """Program that asks, on public facts, all that `allot` pays: everybody's sums, bins, tables, sums of strata.
+        """Program that asks, on public facts, all that the allotment pays: sums, bins, tables, sums of strata.
 
         It returns None.
         """
@@ -202,18 +209,13 @@ class WithTables(WithSums):
 
     @once
     def tables(self, public: Public, allot: Allotment) -> ByTables | None:
-        """Return `ByTables`, those by strata's columns that `allot` pays by the facts `public`; None: no strata."""
+        """Return `ByTables` by strata's columns that the allotment pays by public facts; None without strata."""
         layout, least = self.strata(public, allot.promise), min(self._parts(public, allot).values(), default=1.0)
         return None if layout is None else by_tables(public, allot, layout, least)
 
 
-def asks_clipped(public: Public) -> bool:
-    """True if a column of the public schema declares a clip, and its sums are not switched off."""
-    return bool(clipped_columns(public.schema)) and share_of(public.schema) > 0
-
-
 def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Mechanism[Any]:
-    """Return the mechanism, for `public` and `allot`, wrapped to ask the sums and tables that are declared, too.
+    """Return the mechanism, for `public` and the allotment, wrapped to ask the sums and tables that are declared, too.
 
     Itself where none are asked, it draws no rows, or they have no price in its currency.
 
@@ -221,13 +223,17 @@ def with_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Me
         Unsupported: Tables by the strata's columns that have no price.
     """
     layout = mechanism.strata(public, allot.promise)
-    tables = check_by_tables(mechanism, layout, allot.currency)
+    share = 0.0 if layout is None else layout.declared.by_tables
+    if layout is not None and share:
+        check_by_tables(mechanism, layout, allot.currency)
     if mechanism.returns != Returns.ROWS or allot.currency not in PAID:
         return mechanism
-    inside = declares_bin_sums(public.schema) and not why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
-    sums = inside or asks_clipped(public)
-    if tables and layout is not None:
-        return WithTables(mechanism, layout.declared.by_tables, sums)
+    numeric = [column for column in public.schema.columns.values() if isinstance(column, Numeric)]
+    inside = any(column.places or column.heaps for column in numeric)
+    sums = inside and not why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
+    sums |= any(column.clip is not None and column.sums != 0 for column in numeric)
+    if share:
+        return WithTables(mechanism, share, sums)
     return WithSums(mechanism) if sums else mechanism
 
 
@@ -236,40 +242,31 @@ def without_sums(mechanism: Mechanism[Any]) -> Mechanism[Any]:
     return mechanism.mechanism if isinstance(mechanism, WithSums) else mechanism
 
 
-def stated_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ClippedSums | None:
-    """Return the `ClippedSums` of `mechanism` for `allot` on the facts `public`; None if no rows or no clip.
+class Beside(NamedTuple):
+    """Questions that a fit asks beside its mechanism's own; of sums that are declared and not asked, the reason."""
 
-    Where sums are declared and not asked, its `why_not` says why.
-    """
-    if mechanism.returns != Returns.ROWS or not declares_clip(public.schema):
-        return None
-    if isinstance(mechanism, WithSums) and (asked := mechanism.sums(public, allot)) is not None:
-        return asked
-    return ClippedSums(why_not=_unpaid(mechanism, allot) or OFF)
-
-
-def stated_bin_sums(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> BinSums | None:
-    """Return `BinSums` of `mechanism` for `allot` on the facts `public`; None if no rows or none is declared.
-
-    Where some are declared and not asked, its `why_not` says why.
-    """
-    if mechanism.returns != Returns.ROWS or not declares_bin_sums(public.schema):
-        return None
-    if isinstance(mechanism, WithSums) and (asked := mechanism.bin_sums(public, allot)):
-        return BinSums(asked, public.size)
-    why = why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
-    return BinSums(why_not=_unpaid(mechanism, allot) or why)
+    sums: ClippedSums | None
+    """Clipped sums; None for a fit without rows, and where no column declares a clip."""
+    bin_sums: BinSums | None
+    """Questions about numbers within bins; None for a fit without rows, and where no column declares any."""
+    by_tables: ByTables | None
+    """Tables of everybody by the strata's columns; None without any."""
 
 
-def stated_tables(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> ByTables | None:
-    """Return `ByTables` of a fit on the facts `public` for `allot`; None if the mechanism asks none."""
-    return mechanism.tables(public, allot) if isinstance(mechanism, WithSums) else None
-
-
-def _unpaid(mechanism: Mechanism[Any], allot: Allotment) -> str:
-    """Return why sums beside a mechanism's questions have no price in the currency of `allot`; empty if they have."""
+def stated_beside(mechanism: Mechanism[Any], public: Public, allot: Allotment) -> Beside:
+    """Return `Beside`, what `mechanism`, perhaps one `with_sums`, asks beside, on the facts `public` for `allot`."""
+    asks, sums, within_bins = mechanism if isinstance(mechanism, WithSums) else None, None, None
+    rows = mechanism.returns == Returns.ROWS
+    numeric = [column for column in public.schema.columns.values() if isinstance(column, Numeric)]
     paid = allot.currency in PAID
-    return "" if paid else f"{mechanism.name} spends in {allot.currency}, in which no sum beside its own has a price"
+    why = "" if paid else f"{mechanism.name} spends in {allot.currency}, in which no sum beside its own has a price"
+    if rows and any(column.clip is not None for column in numeric):
+        sums = (asks and asks.sums(public, allot)) or ClippedSums(why_not=why or OFF)
+    if rows and any(column.places or column.heaps for column in numeric):
+        asked = () if asks is None else asks.bin_sums(public, allot)
+        unasked = why or why_no_bin_sums(public.schema, public.size, allot.promise.epsilon)
+        within_bins = BinSums(asked, public.size) if asked else BinSums(why_not=unasked)
+    return Beside(sums, within_bins, None if asks is None else asks.tables(public, allot))
 
 
 def check_sums_served(mechanism: Mechanism[Any], reads: Iterable[str]) -> None:

@@ -105,7 +105,7 @@ class Model(ABC):
         Args:
             schema: All columns, including those that define the strata.
             parts: Stratum -> model of the columns that vary in it. All return the same product.
-            weights: Shares of the strata in all records.
+            weights: `Resolved` shares of the strata in all records.
         """
 
     def rows_to_draw(self, asked: int | None, declared: int | None) -> int | None:
@@ -141,7 +141,7 @@ class Model(ABC):
     def linked_tables(
         self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
     ) -> Mapping[str, pa.Table]:
-        """Draw n parents and their child rows; return both tables by name, parents first; by default a UsageError.
+        """Draw n parents and child rows by `rng`; return both tables by name, parents first; by default UsageError.
 
         What drawing had to give up is noted in `counted`, as JSON values.
         """
@@ -196,7 +196,7 @@ class TableModel(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return the mixture, in a schema, of the strata's models `parts`, of any kinds, by the shares in `weights`."""
+        """Return the mixture, in a schema, of the strata's models `parts`, of any kinds, by `Resolved` shares."""
         from stratsynth.models.mixture import Mixture
 
         return Mixture(schema, dict(parts), dict(weights.shares))
@@ -269,7 +269,7 @@ class TableModel(Model):
 
 
 def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """Return one model of all records of a schema, made of the strata's models `parts` and their weights.
+    """Return one model of all records of a schema, made of the strata's models `parts` and their `Resolved` weights.
 
     Raises:
         MechanismError: A part that is no model, or models of different products.

@@ -65,7 +65,7 @@ def pool_of(
 
     Args:
         model: The model.
-        controls: The controls.
+        controls: The control totals.
         wanted: For each control, the number of rows that each cell has to have, if the model has such rows at all.
         n: Number of rows.
         rng: Source of randomness.
@@ -223,7 +223,7 @@ class Calibrated(TableModel):
 
 
 def _sound(array: Any, control: ControlTotals) -> Floats:
-    """Return a stored array of one number from 0 for each cell of `control`, float64; ReleaseError if it is another."""
+    """Return a stored array of one number from 0 for each cell of control totals, float64; else a ReleaseError."""
     found = np.asarray(array)
     if found.dtype != np.float64 or found.shape != (control.totals.size,):
         raise ReleaseError("model: the factors of its controls are damaged.")

@@ -17,7 +17,7 @@ import numpy as np
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.base import Model, Returns, State
 from stratsynth.models.intervals import half_width
-from stratsynth.models.parts import opened, stored
+from stratsynth.models.mixture import opened, stored
 from stratsynth.schema import Numeric, Schema
 from stratsynth.strata import Stratum, StratumPath
 
@@ -184,7 +184,7 @@ class Estimate(Model):
             yield from part.walk((*path, stratum))
 
     def _rows(self, path: tuple[Stratum, ...], level: float) -> Iterator[dict[str, Any]]:
-        """Yield a dict for each column's mean at `level`, a row of `estimates`, in the group at `path`."""
+        """Yield a dict for each column's mean at `level`, a row of `estimates`, in the strata of `path`."""
         from stratsynth.schema.transforms import backward, mean_back
         from stratsynth.strata import label
 
@@ -225,7 +225,7 @@ class Estimate(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
-        """Return the estimate, in a schema, of all records: the strata's means in `parts` weighted by `weights.shares`.
+        """Return the estimate, in a schema, of all records: the strata's means in `parts`, by `Resolved` shares.
 
         The shares' covariance, or the design error of public ones, enters the errors. A column that may lack a number
         is weighted by the strata's estimated sizes instead.
@@ -243,7 +243,7 @@ class Estimate(Model):
         return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
 
     def mixture(self) -> Mixture:
-        """Raise a UsageError always: weights cannot be varied, as their effect is part of the intervals."""
+        """Raise a UsageError, no `Mixture`: weights cannot be varied, as their effect is part of the intervals."""
         raise UsageError(
             "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
             "sample, noisy, or state their own error; to see others, take the weighted mean of the groups' rows of "

@@ -11,7 +11,7 @@ import numpy as np
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.base import Codes, Model, Returns, State
-from stratsynth.models.parts import opened, stored
+from stratsynth.models.mixture import opened, stored
 from stratsynth.strata import Stratum, StratumPath
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Predictor(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Return a predictor by group of a schema's `parts`: each row gets its stratum's model, no weight enters."""
+        """Return a predictor by group of a schema's `parts`, a stratum's model each; no `Resolved` weight enters."""
         return ByGroup(schema, dict(parts))
 
     def predictor(self) -> Predictor:

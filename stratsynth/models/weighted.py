@@ -78,7 +78,7 @@ def _design(
 ) -> float:
     """Return the design standard deviation of column `i`'s mean of `parts`, weighted by `shares`; NaN for no `design`.
 
-    `design` is the `DesignError` of the shares, None if not known.
+    `parts` maps strata to `Estimate`s; `design` is the `DesignError` of the shares, None if not known.
 
     Of groups that are weighted means themselves, whose shares may be of the same survey, deviations are added up: at
     most that, whatever their correlations.

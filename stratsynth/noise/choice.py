@@ -42,8 +42,8 @@ def exponential_choice(
 ) -> int:
     """Return the index i, by `entropy`, with probability exactly proportional to exp(epsilon * scores[i] / 2).
 
-    `epsilon` is the price of the choice if one record changes no score by more than 1; a float is exactly what it
-    stores. `known` spares work where scores are chosen from again. ValueError without scores or epsilon above 0.
+    `epsilon` is the price of the choice if one record changes no score by more than 1, a float exactly. `known`, a
+    `WeightCache`, spares work where scores are chosen from again. ValueError without scores or epsilon above 0.
     """
     if not scores:
         raise ValueError("there is nothing to choose from")

@@ -155,7 +155,7 @@ def plan(
         budget: What the fit would spend.
         declared_size: About how many records there are; where they have weights, the weights' total.
         engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
-        prior: What the fit would start from: a `Prior`. Its rows, which are public, are read.
+        prior: The `PriorSource` that the fit would start from, such as a `Prior`. Its rows, which are public, are read.
         weights: Public shares of groups that are no strata, as for `fit`.
 
     Returns:
@@ -213,12 +213,12 @@ def plan(
         measured=None if known is None else known.stated(),
         first=prepared.first.to_dict(),
         first_words=str(prepared.first),
-        sums={} if prepared.sums is None else prepared.sums.to_dict(),
-        sums_words="" if prepared.sums is None else str(prepared.sums),
-        bin_sums={} if prepared.bin_sums is None else prepared.bin_sums.to_dict(),
-        bin_sums_words="" if prepared.bin_sums is None else str(prepared.bin_sums),
-        by_tables={} if prepared.by_tables is None else prepared.by_tables.to_dict(),
-        by_tables_words="" if prepared.by_tables is None else str(prepared.by_tables),
+        sums={} if prepared.beside.sums is None else prepared.beside.sums.to_dict(),
+        sums_words="" if prepared.beside.sums is None else str(prepared.beside.sums),
+        bin_sums={} if prepared.beside.bin_sums is None else prepared.beside.bin_sums.to_dict(),
+        bin_sums_words="" if prepared.beside.bin_sums is None else str(prepared.beside.bin_sums),
+        by_tables={} if prepared.beside.by_tables is None else prepared.beside.by_tables.to_dict(),
+        by_tables_words="" if prepared.beside.by_tables is None else str(prepared.beside.by_tables),
         warnings=(
             *weight_warnings(schema),
             *_without_mean(schema),

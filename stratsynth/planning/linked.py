@@ -19,7 +19,7 @@ CELL = 16
 
 
 def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...]:
-    """Return a tuple of a `StratumPlan` per counted table of two linked ones, by the rehearsal `found`; () for one."""
+    """Return a tuple, a `StratumPlan` per counted table of a prepared fit, by its rehearsal; () for one table."""
     schema = prepared.public.schema
     if not isinstance(schema, CountedTables):
         return ()
@@ -28,7 +28,7 @@ def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...
 
 
 def linked_words(prepared: Prepared) -> str:
-    """Return sentences on what a fit of two linked tables protects, and how it draws child rows; "" for one table."""
+    """Return sentences on what a prepared fit of two linked tables protects, and on child rows; "" for one table."""
     schema = prepared.public.schema
     if not isinstance(schema, CountedTables):
         return ""
@@ -52,7 +52,7 @@ def linked_words(prepared: Prepared) -> str:
 def _plan(prepared: Prepared, found: Rehearsal, slot: str, parents: float) -> StratumPlan:
     """Return the `StratumPlan` of the counted table called `slot`, of so many `parents`, with noise in parents.
 
-    Its questions are those of the rehearsal `found`.
+    Its questions are those of `found`, a rehearsal of the prepared fit.
     """
     schema, weight = prepared.public.schema, prepared.public.schema.row_weight.most
     seen = [one for one in found.answers.seen if _is_of(one.cliques or [(c, 0, 0) for c, _ in one.candidates], slot)]

@@ -186,7 +186,7 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """Return a tuple, (columns, cells, sigma) of each table of everybody with a column beside the stratum's own."""
+        """Return a tuple, (columns, cells, sigma) of each table of everybody with a column beside those of a `path`."""
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from stratsynth.digest import digest
 from stratsynth.errors import UsageError, nearest
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.inputs import check_citation
 from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
 from stratsynth.priors.certificate_section import file_hash
 from stratsynth.priors.releases import release_of
 from stratsynth.release.hashes import CERTIFICATE
-from stratsynth.schema.figures import figure
+from stratsynth.schema.typed import figure
 from stratsynth.weights.table import ERROR, is_replicate
 
 if TYPE_CHECKING:

@@ -204,7 +204,7 @@ class Unkept(Question):
         raise cls.refusal()
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Raise Unsupported, `at` any Setting, for any reads `here`, `there` and `answer`: there is no price."""
+        """Raise Unsupported at any Setting, for any `Exact` reads `here`, `there`, and `answer`: there is no price."""
         raise self.refusal()
 
     @classmethod

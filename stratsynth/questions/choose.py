@@ -98,14 +98,14 @@ class Choose(Question):
         return type(self.scores) is Pairs and self.scores.remembered(memory)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """Return candidate i, by `entropy` and `exact` scores at a Setting: P(i) ~ exp(epsilon score_i / 2 reach)."""
+        """Return candidate i, by `entropy`, `exact`, Setting and `memory`: P(i) ~ exp(epsilon score_i / 2 reach)."""
         scores, reach = self.judge.units(self.scores, exact, at, memory)
         # epsilon is the price for a sensitivity of 1; in units of the integer scores it is divided by their sensitivity
         known = memory.setdefault(WeightCache, WeightCache()) if type(self.scores) is Pairs else None
         return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:
-        """Return (a candidate's index, even by `rng`; `Seen` at `path`: cliques and cells), for any `rows`."""
+        """Return (candidate's index, even by `rng`; `Seen` at `path`: cliques, cells) at a Setting, for any `rows`."""
         candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted().cliques)
         seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
         return int(rng.integers(len(self.scores))), seen
@@ -140,7 +140,7 @@ class Choose(Question):
         return "a candidate"
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return a Fraction: rho r^2 or epsilon r, r: largest score step, `here` to `there`, / sensitivity."""
+        """Return rho r^2 or epsilon r, a Fraction, r: two `Exact`'s largest step / reach at a Setting; any answer."""
         one, reach = self.judge.units(self.scores, here, at, {})
         two, _ = self.judge.units(self.scores, there, at, {})
         farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))
@@ -148,6 +148,6 @@ class Choose(Question):
 
 
 def choose(scores: Sequence[Score] | Pairs, *, rho: float = 0.0, epsilon: float = 0.0) -> Program[int]:
-    """Ask, by `yield from`, for the index in `scores` of one candidate, drawn privately, for `rho` or `epsilon`."""
+    """Ask, by `yield from`, for one candidate's index in `scores` (or `Pairs`), drawn for `rho` or `epsilon`."""
     answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho or epsilon**2 / 8), epsilon > 0)
     return cast("int", answer)

@@ -28,11 +28,11 @@ class WithoutRows(Unkept):
     dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return an empty tuple, whatever schema, path and neighbours: the question costs nothing."""
+        """Return no `Charge`, (), whatever schema, path and neighbours: the question costs nothing."""
         return ()
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
-        """Raise MechanismError always, `at` any Setting: the driver answers it itself, without `exact` reads."""
+        """Raise MechanismError at any Setting: the driver answers, without `exact` reads, `entropy` or `memory`."""
         raise MechanismError(f"{type(self).__name__} is no kind of question that rows can answer.")
 
 

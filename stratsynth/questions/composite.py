@@ -264,7 +264,7 @@ class Composite(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (`scores` of `exact` at a Setting, ints in 2^-30 of the largest reach; int sensitivity)."""
+        """Return (`scores` of `exact` at a Setting, ints in 2^-30 of the top reach; int sensitivity); no `memory`."""
         of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
         groups = {id(score.terms): score for score in scores}
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS
@@ -287,7 +287,7 @@ def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
 
 @lru_cache(maxsize=64)
 def _known_by(query: Confusions) -> str:
-    """Return the digest of a query's replayed part, as a text; cached, since many candidates share a query."""
+    """Return the digest of `Confusions`' replayed part, as a text; cached, since many candidates share a query."""
     return digest(query.replayed())
 
 
@@ -297,5 +297,5 @@ def _shape(terms: tuple[Term, ...]) -> str:
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
-    """Return a list of the queries, `Confusions`, of the scores, each object once, in the order of their first use."""
+    """Return a list of the `Confusions` of `Composite` scores, each object once, in the order of their first use."""
     return list({id(score.query): score.query for score in scores}.values())

@@ -134,7 +134,7 @@ class Counts(Question):
         return Wanted(cliques=self.cliques)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
-        """Return a tuple, a `NoisyTable` a clique, at a Setting: `exact` counts plus Gaussian noise by `entropy`."""
+        """Return a tuple, a `NoisyTable` a clique: `exact` counts at a Setting + noise by `entropy`; no `memory`."""
         # sigma = D / sqrt(2 rho): Canonne, Kamath and Steinke (2020), Theorem 4.
         sigmas = self.sigmas(at.schema, at.neighbours)
         tables = [
@@ -153,7 +153,7 @@ class Counts(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisyTable, ...], Seen]:
-        """Return (noisy tables by `rng` of `rows` records spread evenly over the cells; their `Seen` at `path`)."""
+        """Return (noisy tables at a Setting by `rng`, `rows` records spread evenly; their `Seen` at `path`)."""
         sigmas = self.sigmas(at.schema, at.neighbours)
         cells = [at.schema.cells(clique) for clique in self.cliques]
         tables = []
@@ -192,7 +192,7 @@ class Counts(Question):
         return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return rho, a Fraction, of `answer` telling `here` from `there`: sum over tables of L2^2 / (2 sigma^2)."""
+        """Return rho, a Fraction, of `answer` telling two `Exact` apart at a Setting: sum of L2^2 / (2 sigma^2)."""
         # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]

@@ -166,7 +166,7 @@ class Minimiser(Question):
         return self.design, self.target, self.link, self.clip, self.strength, self.rho, self.by
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Any) -> Fraction:
-        """Return rho, a Fraction, of telling exact `here` from `there` by `answer`: squared distance / (2 sigma^2)."""
+        """Return rho, a Fraction, of telling exact `here`, `there` apart by `answer` at a Setting: L2^2 / 2 sigma^2."""
         noise = Fraction(answer[0].sigma) / Fraction(answer[0].grid)
         return Fraction(squared(self.exact(at, here), self.exact(at, there))) / (2 * noise**2)
 
@@ -179,7 +179,7 @@ def minimised(asked: Minimiser, rows: CodedRows) -> Floats:
     """Return coefficients, an array [feature, class or 1], within TOLERANCE x step of `asked`'s minimiser over `rows`.
 
     Accelerated descent, preconditioned by the largest curvature, for growing guesses of its ratio to the least; the
-    last is a bound, for which the number of steps is enough whatever the rows (docs/privacy.md).
+    last is a bound, for which the number of steps is enough whatever the coded rows (docs/privacy.md).
     """
     slope, bend, least = SLOPE[asked.link] * asked.clip, CURVATURE[asked.link], asked.strength
     curved = least * np.eye(len(asked.design.names(rows.schema)))
@@ -200,7 +200,7 @@ def minimised(asked: Minimiser, rows: CodedRows) -> Floats:
 
 
 def _pieces(asked: Minimiser, rows: CodedRows) -> Iterator[tuple[Floats, Floats, slice]]:
-    """Yield, for few `rows` at a time: (clipped features, a line a row; factors of the losses `asked`; slice)."""
+    """Yield, for few coded rows at a time: (clipped features, a line a row; factors of `Minimiser` losses; slice)."""
     for at in range(0, rows.size, ROWS):
         which = slice(at, min(at + ROWS, rows.size))
         x, _ = design.integer_features(asked.design, rows, which)
@@ -211,7 +211,7 @@ def _pieces(asked: Minimiser, rows: CodedRows) -> Iterator[tuple[Floats, Floats,
 
 
 def _gradient(asked: Minimiser, rows: CodedRows, w: Floats) -> tuple[Floats, float]:
-    """Return (gradient at `w` of the penalised loss `asked` over `rows`; bound of its distance from the true)."""
+    """Return (gradient at `w` of a `Minimiser`'s penalised loss over coded rows; bound of its computed error)."""
     found = asked.strength * w
     for x, part, which in _pieces(asked, rows):
         logits = x @ w

@@ -92,7 +92,7 @@ class Peak(Score):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (`scores` of `exact` sums at a Setting, ints in a public unit; int sensitivity in it)."""
+        """Return (`scores` of `exact` sums at a Setting, ints in a public unit; int sensitivity in it); no `memory`."""
         worth = [score.grid(at.schema) for score in scores]
         # One public unit for all candidates, in which the largest slope is 2^30.
         unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT

@@ -75,7 +75,7 @@ class PublicRows(Question):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return () for any `schema`, `path`, `neighbours`: neighbouring tables agree here, so it costs nothing."""
+        """Return no `Charge`, () for any schema, path, neighbours: neighbouring tables agree here, so it is free."""
         return ()
 
     def wanted(self) -> Wanted:
@@ -83,7 +83,7 @@ class PublicRows(Question):
         return Wanted(columns=self.columns)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:
-        """Return `exact`'s `PublicColumns`, read-only, without noise; MechanismError if they are others."""
+        """Return `exact`'s `PublicColumns`, read-only; no Setting, entropy, memory; MechanismError if other columns."""
         if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
         read_only((*exact.columns.codes.values(), *exact.columns.numbers.values()))
@@ -94,7 +94,7 @@ class PublicRows(Question):
         return 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[PublicColumns, Seen]:
-        """Return (`PublicColumns` of some `rows` rows, drawn evenly, independently by `rng`; a `Seen` at `path`)."""
+        """Return (`PublicColumns` of about `rows` rows at a Setting, drawn evenly by `rng`; a `Seen` at `path`)."""
         size, schema = min(max(round(rows), 1), MOST_SIMULATED), at.schema
         codes = {name: rng.integers(schema.size(name), size=size) for name in self.columns}
         numbers = {}
@@ -129,7 +129,7 @@ class PublicRows(Question):
         return answer.size, _plain(answer)
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return Fraction 0 if `here` and `there` agree in rows' number, order and public values; else FAR."""
+        """Return Fraction 0 if two `Exact` have equal public rows, in order; else FAR; any Setting and answer."""
         return Fraction(0) if _plain(here.columns) == _plain(there.columns) else FAR
 
 
@@ -140,7 +140,7 @@ def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
 
 
 def _plain(columns: PublicColumns | None) -> Any:
-    """Return a list, (`codes` or `numbers`, column, dtype, bytes) of each array, to be compared; None for None."""
+    """Return a list, (`codes` or `numbers`, column, dtype, bytes) of each array of `PublicColumns`; None for None."""
     if columns is None:
         return None
     parts = (("codes", columns.codes), ("numbers", columns.numbers))

@@ -72,7 +72,7 @@ class Raw(Unkept):
             )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return (`Charge`,) at `path` of the claimed epsilon; Unsupported if not valid for `neighbours`."""
+        """Return (`Charge`,) at `path`, claimed epsilon, any schema; Unsupported if not valid for `neighbours`."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
         unknown = dict.fromkeys(PRICED, 1.0)
@@ -83,7 +83,7 @@ class Raw(Unkept):
         return Wanted(frame=True)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> pd.DataFrame | None:
-        """Return the rows of `exact`, a pandas frame of level numbers, or None; no noise by `entropy`."""
+        """Return `exact`'s rows, a pandas frame of codes, or None; Setting, `entropy` and `memory` are not used."""
         return exact.frame
 
     def unverified(self) -> str:

@@ -84,8 +84,8 @@ class Score(ABC):
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
         """Return (`scores` of `exact` at a Setting, exact ints; the most that a neighbouring step moves any).
 
-        References, offsets, slopes and weights are public numbers; they are rounded to integers first, and the bound
-        is computed from the rounded ones. After that there is no rounding at all.
+        References, offsets, slopes and weights are public; they are rounded to integers first, and the bound is
+        computed from the rounded ones. After that there is no rounding. `memory` is the cache of the path.
         """
 
 
@@ -168,7 +168,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Return (`scores`: weight x (distance in `exact` - offset), ints in 2^-36 of the largest; sensitivity)."""
+        """Return (`scores`, weight x (`exact` distance - offset), in 2^-36 of the top; reach); Setting; no memory."""
         heaviest = max(score.weight for score in scores)
         # Integers first: weights are rounded to 2^-20 of the largest, offsets and references to 2^-16 records.
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}

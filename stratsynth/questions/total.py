@@ -119,7 +119,7 @@ class Total(Question):
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Return a tuple of `Charge` of rho or epsilon at `path`, by `schema`: one a block; of a `sampled` step one."""
+        """Return a tuple, a `Charge` (rho, epsilon) a block at `path` by schema, neighbours; one of `sampled` steps."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
@@ -164,7 +164,7 @@ class Total(Question):
     def simulate(
         self, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisySum, ...], Seen]:
-        """Return (noisy sums, noise of `rng`, around 0, or `rows` for a count written as a sum; a `Seen` at `path`)."""
+        """Return (noisy sums at a Setting by `rng`, around 0, or `rows` for a count as a sum; a `Seen` at `path`)."""
         blocks = self.query.blocks(at.schema)
         middle = rows * GRID if self.query.each_row_adds_clip(at.schema) else 0.0
         made = self._parts(at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64))
@@ -226,7 +226,7 @@ class Total(Question):
         return [(part.units.shape, str(part.units.dtype), part.grid, part.sigma) for part in answer]
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the price of telling `here` from `there` at the answer's noise, summed over blocks, as a fraction."""
+        """Return the Fraction that telling two `Exact` apart at a Setting costs by the answer's noise, over blocks."""
         blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.each
         return sum((self._block_cost(at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
 
@@ -274,7 +274,7 @@ def total(
     rate: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Program[tuple[NoisySum, ...]]:
-    """Ask, by `yield from`, for a tuple: a `NoisySum` a block by `weights`, for rho, epsilon, or noise (and `rate`)."""
+    """Ask a query by `yield from`: a tuple, a `NoisySum` a block by `weights`, for rho, epsilon or noise and `rate`."""
     prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
     given = [(currency, price) for currency, price in prices.items() if price is not None]
     if len(given) != 1:

@@ -89,7 +89,7 @@ class Usable(Question):
         return Wanted(cliques=(OUTSIDE,))
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> NoisyTable:
-        """Return a `NoisyTable` at a Setting: `exact` numbers plus integer noise by `entropy`, with its sigma."""
+        """Return a `NoisyTable` at a Setting: `exact` numbers + integer noise by `entropy`, its sigma; no `memory`."""
         (numbers,), sampler = exact.tables, gaussian if self.gaussian else laplace
         return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
 
@@ -103,7 +103,7 @@ class Usable(Question):
         return (1 + len(at.schema.names)) * gaussian.tv_error(self.scale(at.schema)) if self.gaussian else 0.0
 
     def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[NoisyTable, Seen]:
-        """Return (`NoisyTable` by `rng`: `rows` usable records, none outside; a plan's `Seen` at `path`)."""
+        """Return (`NoisyTable` by `rng` at a Setting: `rows` usable records, none outside; its `Seen` at `path`)."""
         numbers = 1 + len(at.schema.names)
         noisy = rng.normal(0, self.deviation(at.schema), numbers)
         noisy[0] += rows
@@ -129,7 +129,7 @@ class Usable(Question):
         return Counts.shape([answer])
 
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Return the Fraction that telling `here` from `there` costs: squared L2 / (2 sigma^2), or L1 / scale."""
+        """Return the Fraction that telling two `Exact` apart at a Setting costs, any answer: L2^2 / 2 s^2 or L1 / s."""
         one, other = here.tables[0], there.tables[0]
         scale = Fraction(self.scale(at.schema))
         if self.gaussian:

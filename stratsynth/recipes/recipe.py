@@ -235,7 +235,7 @@ class Recipe:
 
         Args:
             folder: The release folder, which must not exist.
-            options: Options of the fit; those of the recipe if None.
+            options: `RecipeOptions` of the fit; those of the recipe if None.
             observer: Receiver of the rehearsal and of every step.
 
         Returns:

@@ -13,7 +13,7 @@ import numpy as np
 
 from stratsynth.checks import is_texts, quoted_value
 from stratsynth.errors import UsageError
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.models.mixture import allot
 from stratsynth.models.rules import broken
 from stratsynth.schema.where import level_of

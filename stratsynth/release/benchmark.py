@@ -106,7 +106,7 @@ def not_benchmarked(release: Release, why: str) -> Release:
 def _refuse_far(
     found: Sequence[ReadTable], fitted: RakedFactors, start: Floats, places: Sequence[Places], most: float
 ) -> None:
-    """Raise UsageError if the rake `fitted` misses a cell of one of the tables `found` by over FAR of everybody.
+    """Raise UsageError if the `RakedFactors` miss a cell of one of the `ReadTable`s `found` by over FAR of everybody.
 
     `start` are the shares before raking, by kind of row; `places` each table's cell of each kind, `most` the largest
     ratio.
@@ -127,7 +127,7 @@ def _refuse_far(
 
 
 def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
-    """Return a dict for the certificate on raking `start`, shares by kind of row, to the rake `fitted`.
+    """Return a dict for the certificate on raking `start`, shares by kind of row, by `RakedFactors`.
 
     Keys: `largest` ratio, Kish's `efficiency`, number `trimmed` and `trimmed_share` of kinds at the ratio `most`,
     largest share `missed`.
@@ -165,7 +165,7 @@ def _table(read: ReadTable, measured: Sequence[Mapping[str, float]]) -> dict[str
 
 
 def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | None, list[list[dict[str, float]]]]:
-    """Return (noisy number of everybody or None, a list for each of the tables `found`: a dict for each cell).
+    """Return (noisy number of everybody or None, a list for each of the `ReadTable`s `found`: a dict for each cell).
 
     The dict has `measured`, `low` and `high`, from a release's measurements; {} where nothing counts the cell.
     """
@@ -236,10 +236,10 @@ def benchmark_notices(certificate: Certificate) -> Iterator[dict[str, str]]:
 
 
 def _too_close(table: ControlTableStated, people: float) -> bool:
-    """True if totals of a control table fit its noisy counts better than other people's could, as `declared.too_close`.
+    """True if a `ControlTableStated` has totals closer to its noisy counts than other people's could be.
 
-    `people` is the noisy number of everybody. A published share p of N measured records would be missed by noise and by
-    the sampling of the records; intervals are taken for normal ones.
+    The test is that of `declared.too_close`. `people` is the noisy number of everybody. A published share p of N
+    measured records would be missed by noise and by the sampling of the records; intervals are taken for normal ones.
     """
     cells = [c for c in table.cells if c.published > 0]
     total = math.fsum(c.published for c in cells)

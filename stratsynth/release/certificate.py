@@ -21,8 +21,8 @@ from stratsynth.errors import ReleaseError
 from stratsynth.files.atomic import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
-from stratsynth.mechanisms.words import KEY as MECHANISM_WORDS
-from stratsynth.mechanisms.words import stated
+from stratsynth.mechanisms.registry import KEY as MECHANISM_WORDS
+from stratsynth.mechanisms.registry import stated
 from stratsynth.models.mixture import Mixture
 from stratsynth.release import limits
 from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
@@ -115,8 +115,8 @@ def certificate(
 
     Args:
         prepared: The mechanism, with the strata it declares.
-        table: The table's public facts.
-        account: The charges and the reservation.
+        table: The private table's public facts.
+        account: The `FitAccount`, with the charges and the reservation.
         private: True if the noise was unpredictable.
         unverified: Sentences about claims that nobody has proven.
         measured: Measured numbers of records, to be compared with the declared ones; None if nothing is compared.
@@ -180,9 +180,9 @@ def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False)
         **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **({"bands": [each.to_dict() for each in prepared.bands]} if prepared.bands else {}),
-        **({} if prepared.sums is None else {"sums": prepared.sums.to_dict()}),
-        **({} if prepared.bin_sums is None else {"bin_sums": prepared.bin_sums.to_dict()}),
-        **({} if prepared.by_tables is None else {"by_tables": prepared.by_tables.to_dict()}),
+        **({} if prepared.beside.sums is None else {"sums": prepared.beside.sums.to_dict()}),
+        **({} if prepared.beside.bin_sums is None else {"bin_sums": prepared.beside.bin_sums.to_dict()}),
+        **({} if prepared.beside.by_tables is None else {"by_tables": prepared.beside.by_tables.to_dict()}),
     }
 
 
@@ -233,7 +233,7 @@ def _meaning(
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:
-    """Return the certificate's dict on the row weights of a table's schema: column, maximum, value if missing.
+    """Return the certificate's dict on the row weights of a private table's schema: column, maximum, value if missing.
 
     Or {}.
     """
@@ -246,8 +246,8 @@ def _row_weight(table: PrivateTable) -> dict[str, Any]:
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
     """Return the certificate's `strata`, a dict, of the groups in `layout`: `by`, `cells`, `merged`, and more.
 
-    `layout` None is no groups: `by` is empty. The table has the schema. More are small groups, families, budgets of
-    strata.
+    `layout` None is no groups: `by` is empty. The private table has the schema. More are small groups, families,
+    budgets of strata.
     """
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}
@@ -270,7 +270,7 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
 def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
     """Return a dict, a prepared fit's certificate entry `weights`: source, citation, share that rules removed.
 
-    `table` has the schema with these rules. If the groups are no strata, `by` has their columns.
+    The private table has the schema with these rules. If the groups are no strata, `by` has their columns.
     """
     layout = prepared.drawn
     if layout is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.mechanisms.words import Words, installed_words, words_of
+from stratsynth.mechanisms.registry import Words, installed_words, words_of
 from stratsynth.papers import PAPERS, STRATIFICATION
 from stratsynth.references import Reference, numbered
 from stratsynth.version import VERSION
@@ -99,7 +99,7 @@ def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _prior(prior: PriorStated) -> Iterator[str]:
-    """Yield citation texts from a certificate's entry on its prior: of the rows, if any, of each published table."""
+    """Yield citation texts of a `PriorStated`, a certificate's entry: of its rows, if any, and published tables."""
     texts = list(dict.fromkeys(table.citation for table in prior.tables))
     if prior.citation != "; ".join(texts):  # a prior without rows cites its tables alone
         yield prior.citation

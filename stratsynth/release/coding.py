@@ -130,9 +130,9 @@ def _null(column: Column, texts: Texts) -> str | None:
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """Return the spelling of a column's `level` in a file's `texts`: itself, an equal number or its label; else itself.
+    """Return the spelling of a categorical column's `level` in a file's `texts`: itself, an equal number or its label.
 
-    `texts` are distinct texts with counts. None for null.
+    `texts` are distinct texts with counts. The level itself if none of them is meant; None for null.
     """
     if (level == MISSING and MISSING not in column.levels) or _absent(column, level, texts):
         return _null(column, texts)
@@ -145,7 +145,7 @@ def _level(column: Categorical, level: str, texts: Texts) -> str | None:
 
 
 def _numbers(column: Numeric, texts: Texts) -> Callable[[str], str]:
-    """Return a function from a number's text to one with the decimals and leading zeros of a file's column.
+    """Return a function from a number's text to one with the decimals and leading zeros of a file's numeric column.
 
     `texts` are the distinct texts of this with counts; other words stay.
     """

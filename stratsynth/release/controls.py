@@ -19,12 +19,11 @@ import numpy as np
 from stratsynth.checks import check_integer, flag, is_list, is_texts, number, quoted_value
 from stratsynth.digest import digest
 from stratsynth.errors import RecipeError, SchemaError, StratsynthError, UsageError, nearest
-from stratsynth.files.outside import sha256
-from stratsynth.files.records import MAX_BYTES, level, records
+from stratsynth.files.outside import MAX_BYTES, level, records, sha256
 from stratsynth.inputs import check_citation, check_keys
 from stratsynth.models.controls import CONVERGED, ControlTotals, kinds_of, raked
 from stratsynth.models.rules import broken
-from stratsynth.schema.figures import figure
+from stratsynth.schema.typed import figure
 from stratsynth.schema.where import levels_of
 
 if TYPE_CHECKING:
@@ -187,12 +186,12 @@ class ReadTable:
 
 
 def control_digest(control: ControlTotals) -> str:
-    """Return a hash, a text, of a control's columns, groups of levels and totals."""
+    """Return a hash, a text, of control totals: their columns, groups of levels and totals."""
     return digest(control.columns, [group.tolist() for group in control.groups], control.totals.ravel().tolist())
 
 
 def _refuse_together(found: Sequence[ReadTable], schema: Schema) -> bool:
-    """True if one set of rows can have the totals of all tables `found`; UsageError if they contradict each other.
+    """True if one set of rows can have the totals of every `ReadTable`; UsageError if they contradict each other.
 
     False, unchecked, if the schema has too many combinations of their cells.
     """
@@ -221,7 +220,7 @@ def _refuse_together(found: Sequence[ReadTable], schema: Schema) -> bool:
 
 
 def _contradiction(found: Sequence[ReadTable], places: Sequence[NDArray[np.intp]], shares: NDArray[np.float64]) -> str:
-    """Return the words of a refusal of the tables `found`: their names, and the cell that is missed most.
+    """Return the words of a refusal of the `ReadTable`s `found`: their names, and the cell that is missed most.
 
     `places` has each table's cell of each combination, `shares` those of the combinations, as far as they could be
     raked.
@@ -295,7 +294,7 @@ def _levels(schema: Schema, name: str, value: str, what: str) -> tuple[str, ...]
 def _complete(
     control: ControlTotals, there: set[tuple[int, ...]], names: Sequence[Sequence[str]], schema: Schema, what: str
 ) -> None:
-    """Raise UsageError if `control` has a cell without a line, unless the schema's rules forbid the cell altogether.
+    """Raise UsageError if control totals have a cell without a line, unless the schema's rules forbid the cell.
 
     `there` is the set of cells with a line, index tuples; `names` has the values of each column; the message opens with
     `what`.
@@ -311,7 +310,7 @@ def _complete(
 
 
 def _forbidden(control: ControlTotals, cell: tuple[int, ...], inner: Schema) -> bool:
-    """True if the rules of `inner`, the schema of a control's columns, allow no combination of levels of `cell`."""
+    """True if the rules of `inner`, the schema of the control totals' columns, forbid all combinations in a `cell`."""
     if not inner.rules:
         return False
     codes = [np.flatnonzero(group == place) for group, place in zip(control.groups, cell, strict=True)]

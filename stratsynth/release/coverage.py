@@ -148,7 +148,7 @@ def coverage_line(found: MeasuredStated | None, verb: str = "were") -> str:
     """Return the sentence on how many pairs of columns were measured together; empty where no table was measured.
 
     Args:
-        found: The certificate's section, or a plan's; None without tables.
+        found: `MeasuredStated`, the certificate's section or a plan's; None without tables.
         verb: "were", or of a plan "will be".
     """
     if found is None:  # a release of 0.3.0 or earlier, or one without noisy tables

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, measured_sizes, size_estimates
+from stratsynth.answers.sizes import SizeEstimates, SizeOfGroup, size_estimates, sizes_by, squares_of
 from stratsynth.release.equivalence import CORRECTION, Difference, EquivalenceTest
 from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.weight import ONE
@@ -132,7 +132,7 @@ class DeclaredFigures:
 
     @classmethod
     def stated_in(cls, certificate: Certificate, stated: AgreementStated) -> DeclaredFigures:
-        """Return the `DeclaredFigures` that a certificate compares; `stated`, its entry `agreement`, has a margin."""
+        """Return the `DeclaredFigures` that a certificate compares; its `AgreementStated`, `stated`, has a margin."""
         found = certificate.declared_and_measured
         size = next((c.declared for c in found if c.what == DECLARED_SIZE), None)
         shares = {c.stratum: c.share for c in found if c.what == SHARE and c.share is not None}
@@ -190,14 +190,15 @@ def sizes_of(
         counted: Noisy numbers of records in paid answers.
     """
     if measurements is not None and measurements.num_rows:
-        found = measured_sizes(model().schema, certificate, measurements, model)
+        squares = squares_of(model().schema, certificate, measurements, model)
+        found = None if squares is None else sizes_by(squares)
         if found is not None:
             return found
     return _counted_sizes(labels, counted, overlapping=bool(certificate.strata.families))
 
 
 def rows_by_size(shares: Mapping[str, float], sizes: SizeEstimates) -> dict[str, float]:
-    """Return a mapping from group's label to its part of the rows: measured sizes, the nearest without negative ones.
+    """Return a mapping from group's label to its part of the rows: `SizeEstimates`, the nearest from 0 on.
 
     `shares` are the declared ones by label. Nearest is by least squares among those with the same sum. A group that
     nothing measured keeps its declared share, and so does every group if no size is above 0.
@@ -236,7 +237,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
 
 
 def agreement(test: EquivalenceTest) -> dict[str, Any]:
-    """Return the certificate's entry `agreement`, a dict on a test: margin, level, correction, statements, records."""
+    """Return a dict, the certificate's entry `agreement`, on an `EquivalenceTest`: margin, level, records and more."""
     return {
         "margin": test.margin,
         "level": test.level,
@@ -280,7 +281,10 @@ def _mean(ways: Sequence[Counted]) -> tuple[float, float]:
 def _comparison(
     what: str, label: str, share: float | None, declared: float | None, size: SizeOfGroup, found: Difference
 ) -> Comparison:
-    """Return the Comparison `what` of group `label`: `size` beside `share` and `declared`, `found` their difference."""
+    """Return the Comparison `what` of group `label`: a `SizeOfGroup` beside `share` and `declared`, and `found`.
+
+    `found` is their Difference.
+    """
     return Comparison(
         what,
         label,

@@ -102,8 +102,8 @@ def _warnings(
 ) -> Iterator[str]:
     """Yield one text, or none, on the condition `where`, codes by the schema's columns: size, merge of its groups.
 
-    None unless `cells`, small groups by their levels of the columns `order`, has them all. `measured` are counts by
-    group's label.
+    None unless `cells`, small groups by their levels of the columns `order`, has them all. `measured` has a
+    `MeasuredCount` by group's label.
     """
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
@@ -130,7 +130,7 @@ def _warnings(
 
 
 def _measured(counts: Sequence[MeasuredCount | None]) -> str:
-    """Return words on the measured size of groups together, by their `counts`; "" where one was not measured alone."""
+    """Return words on the `MeasuredCount` of groups together; "" where one was not measured alone (None)."""
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
         return ""
@@ -139,5 +139,5 @@ def _measured(counts: Sequence[MeasuredCount | None]) -> str:
 
 
 def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:
-    """Return the objects in `groups`, each once, in order of first appearance."""
+    """Return each `SmallGroup` of `groups` once, in order of first appearance; objects are told apart, not values."""
     return {id(group): group for group in groups}.values()

@@ -42,7 +42,7 @@ class FirstAnswer:
 
     @classmethod
     def of(cls, prepared: Prepared, answer: NoisyTable) -> FirstAnswer:
-        """Return the `FirstAnswer` of `answer`, a table of noisy counts, with the prepared fit's names of columns."""
+        """Return the `FirstAnswer` of `answer`, a noisy table of numbers, with the prepared fit's names of columns."""
         usable, *outside = answer.values.tolist()
         schema = prepared.public.schema
         with_missing = {name for name, column in schema.columns.items() if MISSING in column.all_levels}

@@ -37,7 +37,6 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     StratsynthError where the disk cannot be written.
     """
     from stratsynth.data.writing import write_table
-    from stratsynth.release.benchmark import with_rows
     from stratsynth.release.page.frame import release_page
     from stratsynth.report.html import render
 
@@ -47,7 +46,11 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
     rules = moved.to_dict() if drawn is not None and model.schema.rules else None
     counted: dict[str, Any] = {}
     tables = linked_draw(release, number, seed, counted) if linked else model.product(drawn)
-    certificate = dict(release.certificate) if drawn is None else with_rows(release.certificate, drawn, model)
+    certificate: dict[str, Any] = dict(release.certificate)
+    if drawn is not None and "benchmark" in certificate:
+        from stratsynth.release.benchmark import with_rows
+
+        certificate = with_rows(certificate, drawn, model)
     certificate |= {"drawn": counted} if linked else {}
     try:
         # on the disk, too, before the ledger says that the fit is done
@@ -86,7 +89,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
 
 
 def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path, Mapping[str, Inside]]:
-    """Return (model, certificate record without `files`, path, laws within bins by column) of a release folder.
+    """Return (model, certificate record without `files`, path, `Inside` by column) of a release folder.
 
     ReleaseError if it is damaged.
     """

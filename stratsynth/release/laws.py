@@ -20,15 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from stratsynth.answers.clipped import clipped_sums
+from stratsynth.answers.sizes import squares_of
 from stratsynth.answers.squares import Functions, Squares
-from stratsynth.answers.tables import of_tables, read_tables
 from stratsynth.certificate import InsideStated
-from stratsynth.errors import StratsynthError
 from stratsynth.models import Returns
 from stratsynth.models.calibrated import Calibrated
 from stratsynth.release.measured_bins import bin_answers, bin_counts, within
@@ -74,7 +73,7 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside` of a prepared fit's columns, by name; tuple of the certificate's entries); empty if no rows.
+    """Return (`Inside` of a prepared fit's columns, by name; tuple of `InsideStated`); empty if it draws no rows.
 
     By the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy answers.
     """
@@ -92,7 +91,7 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of the certificate's entries on them).
+    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of `InsideStated` on them).
 
     Args:
         schema: All columns of the release.
@@ -103,15 +102,21 @@ def laws(
     """
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
     tails = [name for name, column in columns.items() if column.shape == PARETO]
-    answers = bin_answers(schema, measurements)
+    declares = any(column.places or column.heaps for column in columns.values())
+    answers = bin_answers(schema, measurements) if declares else {}
     placed = [name for name, one in answers.items() if one.places is not None]
-    squares = _squares(schema, certificate, measurements, model) if tails or placed else None
+    squares = squares_of(schema, certificate, measurements, model) if tails or placed else None
     counts = {} if squares is None else tail_counts(squares, tails)
-    inside = {} if squares is None else bin_counts(squares, placed)
+    inside = {} if squares is None or not placed else bin_counts(squares, placed)
     sums = {one.column: one for one in clipped_sums(schema, measurements) if not one.stratum}
     found, stated = dict[str, Inside](), []
     for name, column in columns.items():
-        tail, why = _tail(schema, name, column, counts.get(name))
+        tail, why = None, ""
+        if name in tails:
+            tail, why = (None, UNMEASURED)
+            if name in counts:
+                tail, why = fitted_tail(column, counts[name], starts_of(schema, name))
+            tail = tail or declared(column).tail
         density = None if densities is None or column.within != PRIOR else densities.get(name)
         law = Inside(tail, density)
         if name in answers:
@@ -133,21 +138,6 @@ def _drawn(model: Model) -> TableModel:
     return own.base if isinstance(own, Calibrated) else own
 
 
-def _squares(
-    schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]
-) -> Squares | None:
-    """Return `Squares` over a release's tables, by schema, certificate, Arrow `measurements` and a loader `model`.
-
-    None without tables, and of strata that overlap.
-    """
-    if not of_tables(measurements).num_rows:
-        return None
-    try:
-        return Squares(read_tables(schema, certificate, measurements, model))
-    except StratsynthError:  # a record is in several strata
-        return None
-
-
 def tail_counts(squares: Squares, names: Sequence[str]) -> dict[str, TailCounts]:
     """Return a dict from column to `TailCounts`: everybody's noisy numbers of records from each bin on.
 
@@ -161,7 +151,8 @@ def tail_counts(squares: Squares, names: Sequence[str]) -> dict[str, TailCounts]
     (records,), (sized,) = squares.estimate(Functions(1, {}))
     found = {}
     for name in names:
-        column, bins = _numeric(schema, name), len(_numeric(schema, name).extents)
+        column = cast("Numeric", schema.column(name))
+        bins = len(column.extents)
         wide = np.array([low not in column.spikes for low, _ in column.extents], dtype=float)
         weights = np.zeros((bins, column.size))
         weights[:, :bins] = np.triu(np.ones((bins, bins))) * wide
@@ -176,7 +167,7 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
     """Return (Pareto tail that noisy counts of a column give, ""), or (None, sentence with the reason).
 
     Args:
-        column: The column.
+        column: The numeric column.
         counts: A `TailCounts`: noisy numbers of records from each bin on, with their noise.
         starts: Indices of bins at which a tail may start, ascending.
     """
@@ -199,7 +190,7 @@ def fitted_tail(column: Numeric, counts: TailCounts, starts: Sequence[int]) -> t
 
 def starts_of(schema: Schema, name: str) -> list[int]:
     """Return a list of numbers of bins of column `name` where a tail may start: above 0, no spike, uncut by rules."""
-    column = _numeric(schema, name)
+    column = cast("Numeric", schema.column(name))
     wide = [i for i, (low, _) in enumerate(column.extents) if low > 0 and low not in column.spikes]
     named = [box[name] for rule in schema.rules for box in rule.cells(schema) if name in box]
     return [
@@ -209,22 +200,11 @@ def starts_of(schema: Schema, name: str) -> list[int]:
     ]
 
 
-def _tail(schema: Schema, name: str, column: Numeric, counts: TailCounts | None) -> tuple[Tail | None, str]:
-    """Return (tail of the schema's Pareto `column` called `name`, by `counts`, else declared; reason if not fitted).
-
-    (None, "") for columns of other shapes.
-    """
-    if column.shape != PARETO:
-        return None, ""
-    tail, why = (None, UNMEASURED) if counts is None else fitted_tail(column, counts, starts_of(schema, name))
-    return tail or declared(column).tail, why
-
-
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
-    """Return `InsideStated`, the certificate's entry on the `law` of the `column` called `name`.
+    """Return `InsideStated`, the certificate's entry on the `Inside` `law` of the `column` called `name`.
 
     `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
-    without. `summed` is True if the slope follows the column's clipped sum too.
+    without. `summed` is True if the slope follows the numeric column's clipped sum too.
     """
     tail = law.tail
     before = np.zeros((len(column.extents), 1)) if prior is None else prior
@@ -245,9 +225,3 @@ def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | N
         heaps=0 if law.heaps is None else int((law.heaps.sum(axis=1) > 0).sum()),
         rounded=bool(column.round),
     )
-
-
-def _numeric(schema: Schema, name: str) -> Numeric:
-    column = schema.column(name)
-    assert isinstance(column, Numeric)  # noqa: S101 - the callers name columns of numbers
-    return column

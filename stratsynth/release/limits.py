@@ -115,16 +115,11 @@ def limits(certificate: Certificate) -> dict[str, str]:
         found["Everybody"] = "This is no private release: it protects nobody."
     if certificate.unverified:
         found["Unverified parts"] = f"The guarantee rests on {', '.join(certificate.unverified)}."
-    return found | disclosed(certificate) | ALWAYS | _of_linked(certificate)
-
-
-def _of_linked(certificate: Certificate) -> dict[str, str]:
-    """Return a dict from subject to sentence, `LINKED` with the names of the tables; {} for a release of one table."""
-    unit = certificate.unit
-    if isinstance(unit, str) or unit.tables is None:
-        return {}
-    parent, child = unit.tables
-    return {about: sentence.format(parent=parent, child=child) for about, sentence in LINKED.items()}
+    found |= disclosed(certificate) | ALWAYS
+    if not isinstance(certificate.unit, str) and certificate.unit.tables is not None:
+        parent, child = certificate.unit.tables
+        found |= {about: sentence.format(parent=parent, child=child) for about, sentence in LINKED.items()}
+    return found
 
 
 def sentences(certificate: Certificate) -> list[str]:

@@ -104,9 +104,9 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
     """Return a column's `Inside` with what noisy answers say of its bins; `law` itself where they say nothing.
 
     Args:
-        column: The column.
+        column: The numeric column.
         law: Its law without them.
-        answers: Noisy sums of places and numbers of multiples.
+        answers: `BinAnswers`, noisy sums of places and numbers of multiples.
         counts: Noisy number of records in each bin, and its noise; None if nothing tells.
     """
     found = law if answers.heaps is None else replace(law, heaps=_classes(column, *answers.heaps))
@@ -116,11 +116,11 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
 
 
 def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Floats, spread: Floats) -> Floats:
-    """Return an array (bins, places): density of each bin of a column by which numbers have its estimated mean place.
+    """Return an array (bins, places): density of each bin of a numeric column by which numbers have its mean place.
 
-    Rows of 0 keep the shape of `law`. `sums` are the noisy sums of places by bin, of deviation `noise`, `counts` the
-    noisy numbers of records, of deviations `spread`. Of a bin with multiples, the density is the one from which they
-    are rounded, so that the mean place is theirs too.
+    Rows of 0 keep the shape of `law`, an `Inside`. The mean place is estimated: `sums` are the noisy sums of places by
+    bin, of deviation `noise`, `counts` the noisy numbers of records, of deviations `spread`. Of a bin with multiples,
+    the density is the one from which they are rounded, so that the mean place is theirs too.
     """
     tail = [] if law.tail is None else law.tail.bins(column).tolist()
     found = np.zeros((len(column.extents), PLACES)) if law.density is None else law.density.copy()
@@ -142,7 +142,7 @@ def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Fl
 
 
 def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> float:
-    """Return the mean place, from -1 to 1, of numbers of a column's bin i that are drawn by `density` and rounded.
+    """Return the mean place, -1 to 1, of numbers of a numeric column's bin i that are drawn by `density` and rounded.
 
     `heaps` are the weights of the classes of multiples that they are rounded to.
     """
@@ -160,16 +160,16 @@ def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> flo
 
 
 def _drawn(column: Numeric, x: Floats | float) -> Floats:
-    """Return the numbers `x` on the scale on which the column's shape is even: themselves, or signed logarithms."""
+    """Return the numbers `x` on the scale of a numeric column's shape: themselves, or signed logarithms."""
     if column.shape in LINEAR:
         return np.asarray(x, np.float64)
     return np.asarray(np.copysign(np.log1p(np.abs(x) / float(column.transform_unit)), x))
 
 
 def _shape(column: Numeric, law: Inside, i: int) -> Floats:
-    """Return the density, an array over places, of a column's bin i without answers: even on the drawn scale.
+    """Return the density, an array over places, of a numeric column's bin i without answers: even on the drawn scale.
 
-    In a bin of the law's tail it falls off by the tail's slope.
+    In a bin of the tail of `law`, an `Inside`, it falls off by the tail's slope.
     """
     if law.tail is None or i not in law.tail.steep(column):
         return np.ones(PLACES)
@@ -195,7 +195,7 @@ def tilted(base: Floats, mean: float) -> Floats:
 
 
 def _classes(column: Numeric, numbers: Floats, noise: float) -> Floats:
-    """Return an array (bins, classes) of weights of a column's multiples, by noisy `numbers` of them.
+    """Return an array (bins, classes) of weights of a numeric column's multiples, by noisy `numbers` of them.
 
     `noise` is their deviation. Zeros where noise hides them, or in a bin of one number.
     """

@@ -16,9 +16,10 @@ from stratsynth.release.equivalence import AGREES, DIFFERS, UNDECIDED, Equivalen
 from stratsynth.report.numbers import several, short
 
 if TYPE_CHECKING:
-    from stratsynth.certificate import Certificate
+    from stratsynth.certificate import Certificate, InsideStated
     from stratsynth.mechanisms import Prepared
     from stratsynth.release.first import FirstAnswer
+
 
 CHECK = "run `stratsynth schema check`, which counts the values that the schema rejects"
 NAMED = 5
@@ -54,7 +55,7 @@ def notices(
         margin: Relative difference that counts as none.
         known: The `Coverage` of columns by noisy tables; None without tables.
         close: True if declared shares fit the noisy totals too well.
-        first: The answer to the first question; None without one.
+        first: The `FirstAnswer`; None without a first question.
     """
     most = prepared.public.schema.row_weight.most if prepared.public.schema.row_weight.column is not None else None
     said = compared(found, margin, most)
@@ -126,7 +127,7 @@ def _beyond_sampling(c: Comparison, quantile: float, most: int) -> bool:
 
 
 def is_nothing(c: Comparison) -> bool:
-    """True if noise alone would give everybody's measured number in `c`, the declared one not being so small itself."""
+    """True if noise alone would give the measured number in everybody's `Comparison`, and not the declared one."""
     least = max(3 * c.noise_sd, 1.0)
     return c.measured < least and (c.declared is None or not c.measured + least > c.declared > least)
 
@@ -246,4 +247,49 @@ def _close(source: str) -> str:
         f"the declared shares ({source}) fit the measured groups too well to be those of other people: figures that "
         "were counted in these very rows are not public, and this release then discloses them without noise. Use "
         "Weights.private, or declare them as Weights.invariant."
+    )
+
+
+MODEL = "It is a model, made of {}; in groups it is everybody's, and means depend on it."
+"""Sentence on every tail."""
+COUNTED = "how many there are and not of how large they are"
+SUMMED = "how many there are and of what everybody's numbers add up to, each cut off at the declared clip"
+
+
+def inside_line(each: InsideStated) -> str:
+    """Return sentences on `each`, a certificate's entry on a law of numbers in bins: tail, prior, places, rounding."""
+    said = []
+    if each.slope is not None and each.slopes is not None and each.start is not None:
+        low, high = each.slopes
+        bounds = f"the schema's {low:g} to {high:g}"
+        noisy = "counts of everybody and a noisy sum" if each.summed else "counts of everybody"
+        how = (
+            f"fitted to noisy {noisy} within {bounds}{_beyond(each.slope, low, high)}"
+            if each.fitted
+            else f"the middle of {bounds}, as {each.why}"
+        )
+        said.append(
+            f"Of {each.column}, numbers from {each.start:,.6g} on are drawn from a Pareto law of slope "
+            f"{each.slope:.2f}, {how}. {MODEL.format(SUMMED if each.summed else COUNTED)}"
+        )
+        if each.bins > 1:
+            said.append(f"Noise hides how they spread over the last {several(each.bins, 'bin')}, drawn as one.")
+    else:
+        said.append(f"Of {each.column}, numbers are drawn by the declared shape, {each.shape}, within bins.")
+    if each.prior:
+        tail = "" if each.slope is None else ", those of the tail among them where it has rows there,"
+        said.append(f"In {several(each.prior, 'bin')}{tail} they are drawn as the prior's rows have them instead.")
+    if each.places:
+        said.append(f"In {several(each.places, 'bin')} their mean place in the bin follows noisy sums of everybody.")
+    if each.heaps:
+        said.append(f"In {several(each.heaps, 'bin')} multiples are drawn as often as noisy numbers have them.")
+    if each.rounded:
+        said.append("They are multiples of the units that the schema declares (`round`).")
+    return " ".join(said)
+
+
+def _beyond(slope: float, low: float, high: float) -> str:
+    """Return words on a fitted `slope` that was cut to the declared bound `low` or `high`; "" for others."""
+    return "; the counts would have it smaller" * (slope == low) or "; the counts would have it larger" * (
+        slope == high
     )

@@ -115,7 +115,7 @@ def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDAr
 
 
 def _places(column: Numeric, edges: Sequence[float]) -> NDArray[np.float64]:
-    """Return an array of places, 0 to 1, of the `edges` of a column's bins: to scale, or on a logarithmic scale.
+    """Return an array of places, 0 to 1, of the `edges` of a numeric column's bins: to scale, or logarithmic.
 
     A bin of a single number is at least NARROW wide, so that it is seen.
     """

@@ -49,7 +49,7 @@ class RatioOfShares:
 
 
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
-    """Return the share, 0 to 1, of the group of this number at which the result `quotient` is `value`.
+    """Return the share, 0 to 1, of the group of this number at which a result, a `RatioOfShares`, is `value`.
 
     `shares` is an array of all groups' shares, of which the other groups keep their proportions. None if there is no
     such share.
@@ -102,7 +102,7 @@ def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
 
 
 def together(quotient: RatioOfShares, shares: Floats, moved: float) -> float | None:
-    """Return the least relative error of all groups' `shares` at once that moves the result `quotient` by `moved`.
+    """Return the least relative error of all groups' `shares` at once that moves a `RatioOfShares` by `moved`.
 
     None if 1 does not. Bisection: the wider the intervals, the further the result can move.
     """

@@ -19,7 +19,7 @@ import numpy as np
 from stratsynth.answers.tables import Columns, measured
 from stratsynth.checks import check_integer, check_seed
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms.words import with_samples, words_of
+from stratsynth.mechanisms.registry import with_samples, words_of
 from stratsynth.models import TableModel
 from stratsynth.models.mixture import Mixture
 from stratsynth.release.declared import MEASURED
@@ -86,7 +86,10 @@ def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> 
 
 
 def _labels(model: Mixture, certificate: Certificate) -> Iterator[str]:
-    """Return an iterator of labels, as in measurements, of the strata of a mixture; Unsupported for nested strata."""
+    """Return an iterator of labels of a mixture's strata, as in measurements, by the certificate's names of merges.
+
+    Unsupported for nested strata.
+    """
     from stratsynth.answers.tables import label_of
 
     if any(len(charge.path) > 1 for charge in certificate.charges):

@@ -94,7 +94,7 @@ class Drawing:
         seed: int | None,
         inside: Mapping[str, Inside],
     ) -> Drawing:
-        """Return a `Drawing` of the sample `wanted` of a model: numbers of rows by group, and seed; no row is drawn.
+        """Return a `Drawing` of a `SampleRequest` from a model: numbers of rows by group, and seed; no row is drawn.
 
         `inside` has the laws within bins by column. FewPeopleWarning for small groups of the certificate.
         """
@@ -156,10 +156,10 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return a sequence of (condition, rows), a condition mapping columns to codes, for the sample `wanted` of a model.
+    """Return a sequence of (condition, rows), a condition mapping columns to codes, for a `SampleRequest`.
 
-    The strata of the certificate are the groups of `n_by_group` without `by`; `rng` places remainders. UsageError if
-    none can be drawn.
+    The conditions are on rows of the model. The strata of the certificate are the groups of `n_by_group` without `by`;
+    `rng` places remainders. UsageError if none can be drawn.
     """
     schema, n = model.schema, wanted.n or 0
     allowed = _levels(schema, wanted.where)

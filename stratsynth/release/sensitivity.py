@@ -17,12 +17,12 @@ import numpy as np
 from stratsynth.answers.tables import label_of
 from stratsynth.checks import is_texts, number, quoted_value
 from stratsynth.errors import UsageError, WeightsError
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
 from stratsynth.release.reweigh import RatioOfShares, extreme, root, spread, together
 from stratsynth.schema import Numeric
-from stratsynth.schema.figures import figure
 from stratsynth.schema.inside import Inside, middles
+from stratsynth.schema.typed import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,8 +208,8 @@ def _quotients(
 ) -> Iterator[tuple[str | None, RatioOfShares]]:
     """Yield (None, mean) of a numeric `column`, by the means of its bins; else (level, share) for each level.
 
-    Means and shares are RatioOfShares of the mixture's groups; `samples` replaces the models of groups that know no
-    rules, and `law` is that of numbers within bins, where it is more than the schema's.
+    Means and shares are RatioOfShares of the mixture's groups, its strata; `samples` replaces the models of strata that
+    know no rules, and `law` is the `Inside` of numbers within bins, where it is more than the schema's.
     """
     kind = model.schema.column(column)
     tables = np.array(
@@ -239,7 +239,7 @@ def _result(
     box: tuple[Floats, Floats] | None,
     sizes: GroupSizes,
 ) -> Result | None:
-    """Return the Result of `column`, or its level `name`: `quotient` at `shares` of `strata`, each group's Tip.
+    """Return the Result of `column`, or its level `name`: a `RatioOfShares` at `shares` of `strata`, and Tips.
 
     None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` (lower, upper) bounds of the
     shares or None, `sizes` a `GroupSizes` with the measured ones.
@@ -267,9 +267,10 @@ def _tip(
     moved: float,
     sizes: GroupSizes,
 ) -> Tip:
-    """Return the `Tip` of group number `i` of `strata`: its shares at which `quotient` is off `value` by `moved`.
+    """Return the `Tip` of group number `i` of `strata`: its shares that move a `RatioOfShares` from `value`.
 
-    `shares` are those of all groups, `sizes` a `GroupSizes` with the verdicts on their declared shares.
+    It is moved by `moved`. `shares` are those of all groups, `sizes` a `GroupSizes` with the verdicts on their declared
+    shares.
     """
     share = float(shares[i])
     found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]

@@ -41,14 +41,14 @@ class CertificateRecord(dict[str, Any]):
 
 
 def release_text(certificate: CertificateRecord, columns: int) -> str:
-    """Return one line of text: Release(mechanism, strata, epsilon, delta of a certificate; number of columns)."""
+    """Return one line: Release(mechanism, strata, epsilon, delta of a certificate record; number of columns)."""
     return f"Release({_in_short(certificate)}; {columns} column{'s' * (columns != 1)})"
 
 
 def release_html(certificate: CertificateRecord, columns: int, declared_size: int | None) -> str:
-    """Return HTML for a notebook: the brief page of `certificate`, with the number of `columns` and `declared_size`.
+    """Return HTML for a notebook: the brief page of a certificate record, with the number of `columns`.
 
-    A `declared_size` of None is left out.
+    The page has the `declared_size`, unless it is None.
     """
     from stratsynth.release.page.summary import certificate_page
     from stratsynth.report import notebook

@@ -48,7 +48,7 @@ def with_sum(
 
     Args:
         name: The column's name.
-        column: The column.
+        column: The numeric column.
         law: Its law, with a tail by noisy counts.
         total: The noisy sum of everybody's numbers up to the clip.
         squares: Least squares of the release.
@@ -76,7 +76,7 @@ def with_sum(
 
 
 def clipped_mean(column: Numeric, tail: Tail, slope: float) -> float:
-    """Return the mean of min(x, clip) over numbers in the column's `tail` if it falls off by `slope`."""
+    """Return the mean of min(x, clip) over numbers in the numeric column's `tail` if it falls off by `slope`."""
     bins, clip = tail.bins(column), math.inf if column.clip is None else column.clip
     low, end = column.extents[int(bins[0])][0], column.extents[int(bins[-1])][1] + column.integer
     drawn = pareto(np.full(len(SHARES), float(low)), np.full(len(SHARES), float(end)), SHARES, slope)
@@ -84,7 +84,7 @@ def clipped_mean(column: Numeric, tail: Tail, slope: float) -> float:
 
 
 def _slope(column: Numeric, tail: Tail, mean: float) -> float:
-    """Return the slope, within the column's declared ones, by which the clipped mean of `tail` is nearest to `mean`."""
+    """Return the declared slope of a numeric column at which its `tail`'s clipped mean is nearest to `mean`."""
     low, high = column.slopes
     for _ in range(60):
         slope = (low + high) / 2

@@ -33,7 +33,7 @@ class Bands:
         return (f"<{spelt[0]}", *inner, f">={spelt[-1]}", NONE)
 
     def extent(self, code: int) -> tuple[float, float]:
-        """Return (smallest number, end) of a band, the end excluded; infinite where it is open."""
+        """Return (smallest number, end) of the band of this code, the end excluded; infinite where it is open."""
         low = -math.inf if code == 0 else float(self.ends[code - 1])
         return low, math.inf if code == len(self.ends) else float(self.ends[code])
 
@@ -51,7 +51,7 @@ def bands_left(column: Column) -> tuple[float, ...]:
 
 
 def bands_before(column: Column | None) -> tuple[float, ...]:
-    """Return the ends of bands of the number of the row before: decades of ages, or ten parts of its range."""
+    """Return the ends of bands of a column's number in the row before: decades of ages, or ten parts of its range."""
     assert isinstance(column, Numeric)  # noqa: S101 - checked by the linked schema
     step = max(1.0, (column.upper - column.lower) / MOST_BANDS)
     ends = (column.lower + step * i for i in range(1, MOST_BANDS))

@@ -136,7 +136,10 @@ def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
 
 
 def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    """Return an Arrow array: text or typed value of each of a column's `codes`; of a group, a code drawn by `rng`."""
+    """Return an Arrow array: text or typed value of each of a categorical column's `codes`.
+
+    Of a group of codes, one is drawn by `rng`.
+    """
     if isinstance(column, Nested):
         return _categories(column.single, _codes_within(column, codes, rng), rng)
     kind = _ARROW[column.dtype] if column.stored is None else arrow_type(column)
@@ -160,7 +163,7 @@ def arrow_type(column: Column) -> pa.DataType:
 
 
 def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return an array: for each of a column's `codes`, an index in `column.single`, drawn by `rng` and shares."""
+    """Return an array: for each of a `Nested` column's `codes`, an index in `column.single`, drawn by `rng`, shares."""
     places, within = np.array(column.places), np.array(column.within)
     found = np.empty(len(codes), np.int64)
     order = np.argsort(codes, kind="stable")
@@ -175,7 +178,7 @@ def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> N
 def _draw(
     column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside, exact: NDArray[Any] | None
 ) -> pa.Array:
-    """Return an Arrow array: numbers of a column drawn by `rng` and the law `inside` in the bins of `codes`.
+    """Return an Arrow array: numbers of a numeric column drawn by `rng` and the law `inside` in the bins of `codes`.
 
     Special codes become their word or number, all other codes null. `exact` are the numbers where they are drawn
     already.
@@ -200,7 +203,7 @@ def _draw(
 
 
 def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.Array:
-    """Return numbers `drawn` as an Arrow array of the column's type (not yet texts), null where not `real`."""
+    """Return numbers `drawn` as an Arrow array of the numeric column's type (not yet texts), null where not `real`."""
     if not isinstance(column, Temporal):
         if column.stored == "float32":
             drawn = _narrow(column, drawn)
@@ -225,13 +228,13 @@ def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.
 
 
 def _special(column: Numeric, word: str) -> float | None:
-    """Return the number that the special code `word` of a column becomes in a column of numbers; None if null."""
+    """Return the number that a numeric column's special code `word` becomes in a column of numbers; None if null."""
     found = column.quantity(word)
     return INFINITE.get(word) if found is None and column.dtype == "float64" else found
 
 
 def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
-    """Return `drawn` as float32, each in the bin of the column that it was in: one rounded out of it is moved back."""
+    """Return `drawn` as float32, each in its bin of a numeric column: one rounded out of it is moved back."""
     found: NDArray[np.float32] = drawn.astype(np.float32)
     inside = (drawn >= column.lower) & (drawn <= column.upper)
     place = np.clip(np.searchsorted(np.asarray(column.breaks, float), drawn, side="right") - 1, 0, None)
@@ -241,7 +244,7 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def numbers_in_bins(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
-    """Return an array: for each of a column's `codes` a number in its bin, by `rng` and `inside`; any for no bin."""
+    """Return an array: by a numeric column's `codes`, a number in each one's bin by `rng`, `inside`; any for no bin."""
     bins = np.minimum(codes, len(column.extents) - 1)
     low, top = np.asarray(column.extents, np.float64)[bins].T
     if column.integer and column.shape == EVEN and not column.round and inside.density is None and inside.heaps is None:

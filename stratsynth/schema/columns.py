@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from stratsynth.checks import flag, is_number, is_whole, quoted_value
 from stratsynth.errors import SchemaError
-from stratsynth.schema import checks, declared, drawn, typed
+from stratsynth.schema import checks, drawn, typed
 from stratsynth.schema.bins import EVEN, LINEAR, SPACINGS, Binned
 from stratsynth.schema.text import MISSING, check_text, number
 
@@ -218,12 +218,12 @@ class Numeric(drawn.DrawnWithin, Binned, Categories):
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
         checks.choice("spacing", self.spacing, SPACINGS)
         self._check_unit()
-        declared.check_bins(self)
+        checks.check_bins(self)
         if self.breaks[0] > self.lower or self.breaks[-1] < self.upper:  # a number without a bin leaves its row out
             checks.refuse("edges must reach from lower (or below) to upper (or above)")
         drawn.check(self)
         object.__setattr__(self, "special", tuple(checks.items("special", self.special)))
-        declared.check_words(self)
+        checks.check_words(self)
         self._check_dtype()
         if self.stored is not None:
             typed.check_stored(self)

@@ -93,7 +93,7 @@ def sum_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def number_bands(linked: LinkedSchema) -> Bands | None:
-    """Return the `Bands` of the number of the row before; None where `linked` counts no column's differences."""
+    """Return the `Bands` of the row before's number; None where the linked schema counts no column's differences."""
     return None if linked.difference is None or linked.previous is None else Bands(linked.previous)
 
 
@@ -103,14 +103,14 @@ def difference_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def states(linked: LinkedSchema) -> tuple[str, ...]:
-    """Return the states of a household with someone left: (meeting the condition)/(not), or all that are left."""
+    """Return a linked schema's states of a household with rows left: (meeting the condition)/(not), or all left."""
     if linked.state is None:
         return FEW[1:]
     return tuple(f"{one}/{other}" for one in FEW for other in FEW if (one, other) != ("0", "0"))
 
 
 def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
-    """Return a dict from column to levels of the counted table called `slot` of `linked`, columns in order."""
+    """Return a dict from column to levels of the counted table called `slot` of the linked schema, columns in order."""
     parent = {name: column.all_levels for name, column in linked.parent.columns.items()}
     for name, each in linked.counts.items():
         parent[name] = each.levels
@@ -157,7 +157,7 @@ def counted_tables(linked: LinkedSchema) -> CountedTables:
 
 
 def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
-    """Yield each `Rule` of both tables of `linked` and across them, by levels of the counted columns, in `plain`."""
+    """Yield each `Rule` of both tables of the linked schema and across them, by counted levels, in a plain schema."""
     size = named(PARENT, linked.size)
     for name, levels in linked.occupied.items():
         others = tuple(level for level in linked.parent.levels(name) if level not in levels)
@@ -186,7 +186,7 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
 
 
 def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
-    """Yield each `Rule` by which `linked`'s differences and sums are those of numbers: `schema.consistent`."""
+    """Yield each `Rule` by which the linked schema's differences and sums are those of numbers: `schema.consistent`."""
     before, apart, left = number_bands(linked), difference_bands(linked), sum_bands(linked)
     if linked.difference is not None and before is not None and apart is not None:
         column, name = linked.child.column(linked.difference), linked.difference
@@ -210,9 +210,9 @@ def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
 def _renamed(
     rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
 ) -> Iterator[Rule]:
-    """Yield `rule` of a schema as `Rule`s of levels, columns renamed by `names`; none where it forbids nothing.
+    """Yield a schema's `Rule` as ones of levels, columns renamed by `names`; none where it forbids nothing.
 
-    A column of `counts` has the levels of its count: those whose numbers all meet the rule's condition.
+    A column of `counts` has the levels of its `ChildCount`: those whose numbers all meet the rule's condition.
     """
     for never, box in zip(rule.never, rule.cells(schema), strict=True):
         levels = {
@@ -228,7 +228,7 @@ def _renamed(
 
 
 def _counted(count: ChildCount, column: Column, codes: frozenset[int]) -> tuple[str, ...]:
-    """Return the levels of a count all of whose numbers have one of these codes in a column of the parent."""
+    """Return a `ChildCount`'s levels all of whose numbers have one of these codes in a column of the parent."""
     if isinstance(column, Numeric):
         spans = [column.extents[code] for code in codes if code < len(column.extents)]
         met = [any(low <= number <= top for low, top in spans) for number in range(MOST_DRAWN + 1)]

@@ -1,4 +1,8 @@
-"""The public methods of `Schema`: files, drafts, reviews and restrictions; no row is read but by drafts."""
+"""The public methods of `Schema`: files, drafts, reviews and restrictions; and refusals of what cannot be meant in one.
+
+No row is read but by drafts. The row of a record depends on that record alone under any schema: a mistake in a refusal
+lets an odd one pass.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 from stratsynth.checks import is_whole, quoted_value
 from stratsynth.checks import path as given_path
 from stratsynth.errors import SchemaError, UsageError, nearest
-from stratsynth.schema import toml
+from stratsynth.schema import toml, typed
 from stratsynth.schema.checks import MAX_LEVELS
-from stratsynth.schema.columns import Categorical, Column
-from stratsynth.schema.weight import ONE
+from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.rules import Rule
+from stratsynth.schema.text import check_text
+from stratsynth.schema.weight import ONE, RowWeight
 
 if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
@@ -172,12 +178,12 @@ class SchemaDoor:
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
         """Return the schema that a TOML text describes; `name` begins the message of a SchemaError."""
-        from stratsynth.schema.linked_toml import is_linked, parse
+        from stratsynth.schema.linked_toml import OF_FORMAT, parse
         from stratsynth.schema.schema import Schema, Unit
 
         if not isinstance(text, str):
             raise SchemaError(f"the text of a schema must be a text, not {quoted_value(text)}.")
-        if is_linked(text):
+        if OF_FORMAT.search(text):
             return parse(text, str(name)).counted
         with toml.blame(str(name)):
             said = toml.parse(text)
@@ -237,3 +243,42 @@ def _counting(size: object) -> Categorical:
     if not is_whole(size) or not 1 <= size <= MAX_LEVELS:
         raise SchemaError(f"the number of values must be a whole number from 1 to {MAX_LEVELS:,}")
     return Categorical(levels=tuple(str(i) for i in range(size)), dtype="int64")
+
+
+def check_columns(schema: Schema) -> None:
+    """Raise SchemaError for a schema's column whose name cannot stand in released files, or that is no column."""
+    for name, column in schema.columns.items():
+        text = check_text("a column name", name)
+        if any(c in text for c in ",|="):
+            raise SchemaError(f"column name {text!r} must not hold ',', '|' or '=', which join names in released files")
+        if not isinstance(column, (Categorical, Numeric)):
+            raise SchemaError(
+                f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
+                f"not {quoted_value(column)}"
+            )
+
+
+def check_beside(schema: Schema) -> None:
+    """Raise SchemaError for a schema's unknown frame, columns of units or weights released or twice, and rules.
+
+    Rules are refused that are none, or of levels or columns that do not exist.
+    """
+    unit = None if isinstance(schema.unit, str) else schema.unit.column
+    if unit in schema.columns:
+        raise SchemaError(f"unit: {unit} tells people apart, so it must not be released: leave it out of the columns")
+    if schema.frame is not typed.PANDAS:
+        typed.check_frame(schema.frame, schema.names)
+    weight = schema.row_weight.column if isinstance(schema.row_weight, RowWeight) else None
+    if weight in schema.columns:
+        raise SchemaError(
+            f"weight: rows count as {weight} says, and released rows count 1 each: leave it out of the columns"
+        )
+    if weight is not None and unit == weight:
+        raise SchemaError(f"weight: {weight} tells people apart; no column does both")
+    if not isinstance(schema.row_weight, RowWeight):
+        raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
+    for i, rule in enumerate(schema.rules, start=1):
+        if not isinstance(rule, Rule):
+            raise SchemaError("rules must be a list of Rule")
+        with toml.blame(f"rule {i}"):
+            rule.cells(schema)

@@ -75,11 +75,13 @@ def check(column: Numeric) -> None:
     if hasattr(column, "kind"):
         _refuse_times(column)
     _check_tail(column)
-    _set(column, "round", _ladder(column.round))
+    object.__setattr__(column, "round", _ladder(column.round))
     if column.clip is not None:
         if not is_number(column.clip) or not column.lower < column.clip <= column.upper:
             checks.refuse(f"clip must be a number above lower and at most upper, not {quoted_value(column.clip)}")
-        _set(column, "clip", int(column.clip) if column.integer and column.clip == int(column.clip) else column.clip)
+        object.__setattr__(
+            column, "clip", int(column.clip) if column.integer and column.clip == int(column.clip) else column.clip
+        )
         if column.integer and not is_whole(column.clip):
             checks.refuse("clip of an integer column must be a whole number")
     if column.sums is not None and column.clip is None:
@@ -93,11 +95,11 @@ def check(column: Numeric) -> None:
         checks.refuse(f"heaps must be at most {MOST_STEPS} whole numbers of which values are multiples")
     if any(a <= b for a, b in pairwise(heaps)):
         checks.refuse("heaps must descend: the largest multiple comes first")
-    _set(column, "heaps", tuple(map(int, heaps)))
+    object.__setattr__(column, "heaps", tuple(map(int, heaps)))
 
 
 def narrowed(column: Numeric, first: int, last: int) -> dict[str, Any]:
-    """Return a dict, key of drawing -> value, of what changes for the column with only bins `first` to `last`."""
+    """Return a dict, key of drawing -> value: changes for a numeric column with only bins `first` to `last`."""
     keys: dict[str, Any] = {}
     if column.shape == PARETO and not _is_above_zero(column, first, last):
         keys = {"shape": LOG, "tail": None}
@@ -108,7 +110,7 @@ def narrowed(column: Numeric, first: int, last: int) -> dict[str, Any]:
 
 
 def _refuse_times(column: Numeric) -> None:
-    """Raise SchemaError for keys of drawing that are for amounts alone, in a column of dates, times or durations."""
+    """Raise SchemaError for keys of drawing for amounts alone, in a numeric column of dates, times or durations."""
     if column.shape == PARETO:
         checks.refuse('shape "pareto" is of amounts; dates, times and durations are "even", "log" or "smooth"')
     for key in ("clip", "heaps", "round"):
@@ -117,7 +119,7 @@ def _refuse_times(column: Numeric) -> None:
 
 
 def _check_tail(column: Numeric) -> None:
-    """Raise SchemaError for a column's `tail` of no two slopes or no Pareto shape, or a last bin not above 0."""
+    """Raise SchemaError for a numeric column's `tail` of no two slopes, no Pareto shape, or a last bin not above 0."""
     if column.shape != PARETO:
         if column.tail is not None:
             checks.refuse('tail needs shape = "pareto"')
@@ -126,13 +128,13 @@ def _check_tail(column: Numeric) -> None:
         ends: tuple[Any, ...] = checks.items("tail", column.tail)
         if len(ends) != 2 or not all(is_number(a) and 0 < a <= STEEPEST for a in ends) or ends[0] > ends[1]:
             checks.refuse(f"tail must be the smallest and the largest slope, two numbers above 0, at most {STEEPEST:g}")
-        _set(column, "tail", tuple(map(float, ends)))
+        object.__setattr__(column, "tail", tuple(map(float, ends)))
     if not _is_above_zero(column, 0, len(column.extents) - 1):
         checks.refuse('shape "pareto" needs a last bin above 0; give edges, or bins, above 0')
 
 
 def _is_above_zero(column: Numeric, first: int, last: int) -> bool:
-    """True if, of a column's bins with the indices `first` to `last`, the last that is no spike starts above 0."""
+    """True if, of a numeric column's bins `first` to `last` (indices), the last that is no spike starts above 0."""
     starts = [low for low, _ in column.extents[first : last + 1] if low not in column.spikes]
     return bool(starts) and starts[-1] > 0
 
@@ -150,7 +152,3 @@ def _ladder(value: object) -> tuple[tuple[float, float], ...]:
 
 def _plain(number: float) -> float:
     return int(number) if float(number).is_integer() else float(number)
-
-
-def _set(column: Numeric, key: str, value: object) -> None:
-    object.__setattr__(column, key, value)

@@ -99,7 +99,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return two arrays by row of a column's `data`: code (-1: leave the row out); True: a value it does not list."""
+    """Return two arrays by row of a categorical column's `data`: code (-1: left out); True: a value not listed."""
     if isinstance(column, Nested):
         codes, strange = encode_categorical(column.single, data)
         return np.array([*column.places, -1], np.int32)[codes], strange
@@ -115,7 +115,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Code
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return three arrays by row of a column's `data`: code (-1: left out); clipped number, NaN; True: in no level."""
+    """Return three arrays by row of a numeric column's `data`: code (-1: left out); clipped number; True: no level."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan

@@ -46,17 +46,17 @@ class Tail:
     keep their own numbers of records."""
 
     def bins(self, column: Numeric) -> NDArray[np.intp]:
-        """Return an integer array: the codes, ascending, of the column's bins that this tail covers; no spikes."""
+        """Return an integer array: ascending codes of the numeric column's bins that this tail covers; no spikes."""
         return np.array(
             [i for i, (low, _) in enumerate(column.extents) if i >= self.first and low not in column.spikes]
         )
 
     def steep(self, column: Numeric) -> NDArray[np.intp]:
-        """Return an integer array: codes of the column's bins, from `begin` on, within which numbers fall off."""
+        """Return an integer array: codes of a numeric column's bins, from `begin` on, in which numbers fall off."""
         return replace(self, first=self.first if self.begin is None else self.begin).bins(column)
 
     def masses(self, column: Numeric) -> Floats:
-        """Return an array, sum 1: for each of the tail's `bins` in the column, the probability of a number in it."""
+        """Return an array, sum 1: the probability of a number in each of the tail's `bins` in a numeric column."""
         extents = [column.extents[i] for i in self.bins(column)]
         start = extents[0][0]
         over = [
@@ -67,7 +67,7 @@ class Tail:
         return found / found.sum() if found.sum() > 0 else np.full(len(found), 1 / len(found))
 
     def redrawn(self, column: Numeric, codes: Codes, rng: Generator, allowed: frozenset[int] | None = None) -> Codes:
-        """Return `codes`, by row, with those in the tail's bins of `column` drawn again by its `masses` with `rng`.
+        """Return `codes`, by row, with those in the tail's bins of a numeric column drawn again by `masses` and `rng`.
 
         New ones are among the bins `allowed`, None for all; with fewer than two such bins, `codes` themselves.
         """
@@ -113,7 +113,7 @@ class Inside:
             object.__setattr__(self, key, array)
 
     def fits(self, column: Numeric) -> bool:
-        """True if this law's arrays have a row for each bin of the column, and its tail is of such bins above 0."""
+        """True if this law's arrays have a row for each bin of a numeric column, and its tail has such bins above 0."""
         bins = len(column.extents)
         sizes = all(array is None or len(array) == bins for array in (self.density, self.heaps))
         steps = self.heaps is None or self.heaps.shape[1] == len(column.heaps) + 1
@@ -124,7 +124,7 @@ NOTHING = Inside()
 
 
 def declared(column: Numeric) -> Inside:
-    """Return the `Inside` that a column's schema alone gives: of a Pareto shape the last bin, with the middle slope."""
+    """Return the `Inside` of a numeric column's schema alone: of a Pareto shape the last bin, and the middle slope."""
     if column.shape != PARETO:
         return NOTHING
     last = max(i for i, (low, _) in enumerate(column.extents) if low not in column.spikes)
@@ -134,11 +134,13 @@ def declared(column: Numeric) -> Inside:
 def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Floats:
     """Return an array, one a row: the number in the bin of `codes` below which the part `share` of a law lies.
 
-    The law is `inside`, the column's; numbers are rounded as the column declares.
+    The law is `inside`, the numeric column's; numbers are rounded as the column declares.
     """
     low, top = np.asarray(column.extents, np.float64)[codes].T
     end = top + column.integer
-    place, dense = _placed(codes, share, inside.density)
+    place, dense = share, np.zeros(len(codes), bool)
+    if inside.density is not None:
+        place, dense = _placed(codes, share, inside.density)
     if column.shape in LINEAR:
         # Not low + place * (end - low), whose difference can overflow; rounding must not leave the bin.
         drawn = low * (1 - place) + end * place
@@ -153,14 +155,15 @@ def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Flo
         drawn[there] = pareto(low[there], end[there], share[there], inside.tail.slope)
     if column.integer:
         drawn = np.floor(drawn)
-    return multiples(column, np.clip(drawn, low, top) + 0.0, low, top)
+    drawn = np.clip(drawn, low, top) + 0.0
+    return multiples(column, drawn, low, top) if column.round else drawn
 
 
 def middles(column: Numeric, inside: Inside | None = None) -> tuple[float, ...]:
     """Return a tuple, one a bin: the mean of the numbers drawn in it; for bins of a tail, the mean of the whole tail.
 
     Args:
-        column: The column.
+        column: The numeric column.
         inside: Its law; that of the schema alone if None.
     """
     law = declared(column) if inside is None else inside
@@ -188,7 +191,7 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
     Bins without a number stay zero. Weights are scaled to a mean of 1.
 
     Args:
-        column: The column.
+        column: The numeric column.
         values: Public numbers, within the bounds.
         codes: The bin of each.
         weights: The weight of each.
@@ -216,7 +219,10 @@ def pareto(low: Floats, end: Floats, share: Floats, slope: float) -> Floats:
 
 
 def to_arrays(laws: Mapping[str, Inside]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return ({"columns": {column: dict of its tail}}, arrays `density/COLUMN`, `heaps/COLUMN`), by column's `laws`."""
+    """Return ({"columns": {column: dict of its tail}}, arrays `density/COLUMN`, `heaps/COLUMN`) of `Inside` laws.
+
+    `laws` has them by column.
+    """
     facts = {
         name: {} if law.tail is None else {key: value for key, value in vars(law.tail).items() if value is not None}
         for name, law in laws.items()
@@ -261,17 +267,15 @@ def _heaped_mean(column: Numeric, i: int, drawn: Floats, law: Inside) -> float:
 
 
 def _is_tail(column: Numeric, tail: Tail) -> bool:
-    """True if `tail`, a `Tail`, has bins of the column, above 0, and a positive slope."""
+    """True if `tail`, a `Tail`, has bins of the numeric column, above 0, and a positive slope."""
     begin = tail.first if tail.begin is None else tail.begin
     if column.shape != PARETO or not (0 <= begin <= tail.first < len(column.extents) and 0 < tail.slope < math.inf):
         return False
     return bool(tail.bins(column).size) and column.extents[int(tail.steep(column)[0])][0] > 0
 
 
-def _placed(codes: Codes, share: Floats, density: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
+def _placed(codes: Codes, share: Floats, density: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Return two arrays by row: place, 0 to 1, in the bin of `codes` below which `share` lies; mask: has `density`."""
-    if density is None:
-        return share, np.zeros(len(codes), bool)
     total = density.sum(axis=1)
     known = total > 0
     steps = np.cumsum(np.where(known[:, None], density, 1.0), axis=1)

@@ -210,7 +210,7 @@ class LinkedSchema:
         return (self.key, *(name for name in self.order if name not in self.child.columns))
 
     def codes_where(self, count: ChildCount) -> dict[str, frozenset[int]]:
-        """Return the level numbers that meet the condition of a count, by column of the child."""
+        """Return the level numbers that meet the condition of a `ChildCount`, by column of the child."""
         return {
             name: frozenset(self.child.index(name, level) for level in levels_of(self.child, name, condition))
             for name, condition in count.where.items()
@@ -291,7 +291,7 @@ class LinkedSchema:
 
 
 def _ends(key: str, given: object) -> tuple[float, ...]:
-    """Return ascending numbers as a tuple; SchemaError, naming `key`, for anything else."""
+    """Return the ascending numbers `given` as a tuple; SchemaError, naming `key`, for anything else."""
     ends = tuple(given) if is_list(given) else ()
     if not ends or not all(map(is_number, ends)) or any(b <= a for a, b in pairwise(ends)):
         raise SchemaError(f"{key} must be numbers in ascending order, each once")

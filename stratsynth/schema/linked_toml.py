@@ -22,13 +22,8 @@ from stratsynth.schema.schema import Schema
 
 FORMAT = "stratsynth-schema/2"
 SLOTS = ("reference", "second", "others")
-_OF_FORMAT = re.compile(rf'^[ \t]*format[ \t]*=[ \t]*"{FORMAT}"', re.MULTILINE)
+OF_FORMAT = re.compile(rf'^[ \t]*format[ \t]*=[ \t]*"{FORMAT}"', re.MULTILINE)
 _TABLE = ("origin", "reviewed_by", "columns", "forbid")
-
-
-def is_linked(text: str) -> bool:
-    """True if a schema file's text says that it is of two linked tables."""
-    return _OF_FORMAT.search(text) is not None
 
 
 def load(path: object) -> LinkedSchema:
@@ -162,7 +157,7 @@ def _derived(name: str, given: object, child: str) -> Derived:
 
 
 def _where(given: object) -> dict[str, Any]:
-    """Return conditions by column: a table of levels and ranges, or one comparison as text, such as "AGEP < 18"."""
+    """Return conditions by column: `given` a table of levels and ranges, or one comparison as text: "AGEP < 18"."""
     if not isinstance(given, str):
         return _table("where", given)
     match = re.fullmatch(r"\s*(\S+)\s*(<=|>=|<|>|=)\s*(-?\d+)\s*", given)

@@ -31,7 +31,7 @@ def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Float
     rounding would favour one end. A part without a multiple stays.
 
     Args:
-        column: The column.
+        column: The numeric column.
         drawn: The numbers.
         low: Smallest number of each one's bin.
         top: Largest number of each one's bin.
@@ -67,7 +67,7 @@ def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, d
 
 
 def heaped(column: Numeric, drawn: Floats, low: Floats, top: Floats, classes: NDArray[np.intp]) -> Floats:
-    """Return `drawn`, each as a multiple of the column's heap of its class, and of no larger one, `low` to `top`.
+    """Return `drawn`, each as a multiple of its class's heap in a numeric column, of no larger one, `low` to `top`.
 
     A class in `classes` is an index of `column.heaps`; one more is no multiple.
 

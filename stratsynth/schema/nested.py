@@ -177,7 +177,7 @@ class Nested(Categorical):
 
 
 def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
-    """Return the schema with `column` as its column `name`; rules on it name its groups instead of their codes."""
+    """Return the schema with a `Nested` column `name`; rules on it name the column's groups instead of their codes."""
     if column is schema.column(name):
         return schema
 
@@ -211,7 +211,7 @@ def is_counted(declared: Schema, counted: Schema) -> bool:
 
 
 def _are_bands(declared: Numeric, counted: Numeric) -> bool:
-    """True if the declared column is smooth, and each bin of the counted one is made of bins of it."""
+    """True if the declared numeric column is smooth, and each bin of the counted one is made of bins of it."""
     return declared.shape == SMOOTH and set(counted.breaks) < set(declared.breaks)
 
 

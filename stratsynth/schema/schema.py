@@ -11,9 +11,9 @@ from functools import cached_property
 
 from stratsynth.checks import check_integer
 from stratsynth.errors import SchemaError, nearest
-from stratsynth.schema import checks, declared_schema, toml, typed
+from stratsynth.schema import checks, toml, typed
 from stratsynth.schema.columns import Column
-from stratsynth.schema.door import SchemaDoor
+from stratsynth.schema.door import SchemaDoor, check_beside, check_columns
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.text import check_text
@@ -73,16 +73,13 @@ class Schema(SchemaDoor):
             raise SchemaError("columns must be a table from names to columns")
         object.__setattr__(self, "columns", dict(self.columns))
         object.__setattr__(self, "rules", checks.items("rules", self.rules))
-        declared_schema.check_columns(self)
+        check_columns(self)
         checks.choice("origin", self.origin, (PUBLIC, PRIVATE))
         if self.reviewed_by is not None:
             check_text("reviewed_by", self.reviewed_by)
         if not isinstance(self.unit, Unit) and not (isinstance(self.unit, str) and self.unit == "record"):
             raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
-        declared_schema.check_beside(self)
-        if not isinstance(self.row_weight, RowWeight):
-            raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
-        declared_schema.check_rules(self)
+        check_beside(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.sha256 == other.sha256

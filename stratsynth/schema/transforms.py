@@ -30,7 +30,7 @@ _TERMS = 13
 
 
 def forward(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return an array: `numbers` on the scale of a column's `transform`, or themselves without one; NaN stays NaN."""
+    """Return an array: `numbers` on the scale of a numeric column's `transform`, unchanged without; NaN stays NaN."""
     if column.transform is None:
         return numbers
     size = np.abs(numbers) / float(column.transform_unit)
@@ -44,7 +44,7 @@ def forward(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def backward(column: Numeric, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return an array of the numbers whose values on a column's scale are `values`: the inverse of `forward`."""
+    """Return an array of the numbers whose values on a numeric column's scale are `values`: inverse of `forward`."""
     if column.transform is None:
         return values
     with np.errstate(over="ignore"):
@@ -54,13 +54,13 @@ def backward(column: Numeric, values: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def bounds(column: Numeric) -> tuple[float, float]:
-    """Return (lower, upper) bound of a column on the scale of its `transform`, two floats."""
+    """Return (lower, upper) bound of a numeric column on the scale of its `transform`, two floats."""
     low, high = forward(column, np.array([column.lower, column.upper], dtype=float))
     return float(low), float(high)
 
 
 def mean_back(column: Numeric, mean: float, spread: float) -> float:
-    """Return the mean of numbers that are normal, `mean` and `spread`, on a column's scale; NaN: infinite `spread`."""
+    """Return the mean of numbers normal, `mean` and `spread`, on a numeric column's scale; NaN: infinite `spread`."""
     if column.transform is None or not math.isfinite(spread):
         return mean if column.transform is None else math.nan
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)

@@ -16,12 +16,13 @@ from zoneinfo import ZoneInfo
 from stratsynth.checks import quoted_value
 from stratsynth.errors import SchemaError
 from stratsynth.schema import checks
-from stratsynth.schema.text import INFINITE, MISSING, meaning
+from stratsynth.schema.text import INFINITE, MISSING, meaning, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stratsynth.schema.columns import Categorical, Numeric
+
 
 TypedValue: TypeAlias = str | float | Decimal | None
 """Value of a level in a synthetic table, a whole number or truth value too; None for null."""
@@ -41,7 +42,7 @@ _OFFSET = re.compile(r"[+-]\d\d:\d\d")
 
 
 def value(column: Categorical, level: str) -> TypedValue:
-    """Return the value of a `level` in synthetic tables, in the column's type; None if it is written as null."""
+    """Return the value of a categorical column's `level` in synthetic tables, in its type; None if written as null."""
     kind = column.stored or column.dtype
     if kind in {"string", "category", MIXED}:
         return None if level == MISSING and MISSING not in column.levels else level
@@ -56,7 +57,7 @@ def value(column: Categorical, level: str) -> TypedValue:
 
 
 def check(column: Categorical) -> None:
-    """Raise SchemaError if some level cannot be recovered from its value in the column's `dtype` and `stored`."""
+    """Raise SchemaError if some level of a categorical column is not told by its value in `dtype` and `stored`."""
     if column.stored is not None:
         check_stored(column)
     kind = column.stored or column.dtype
@@ -139,15 +140,15 @@ def _check_numbers(column: Any, kind: str) -> None:
         checks.refuse(f"stored {kind!r} has no infinity, which `special` names")
     if (parts := _DECIMAL.fullmatch(kind)) and not column.integer and not (column.digits or 0) <= int(parts[2]):
         checks.refuse(f"stored {kind!r} has fewer decimals than digits = {column.digits}")
-    for number in (column.lower, column.upper, *(word for word in words if word is not None)):
-        exact = Decimal(number)
+    for bound in (column.lower, column.upper, *(word for word in words if word is not None)):
+        exact = Decimal(bound)
         exact = round(exact, int(parts[2])) if parts else exact
         if kind != "float64" and not _holds(kind, exact):
-            checks.refuse(f"stored {kind!r} cannot hold {column.spell(number)}")
+            checks.refuse(f"stored {kind!r} cannot hold {column.spell(bound)}")
 
 
 def _check_times(column: Any, times: re.Match[str]) -> None:
-    """Raise SchemaError for a stored type, `times` its match of `_TIMES`, of unknown zone or a unit that is unfit."""
+    """Raise SchemaError for a column's `stored` type, `times` its match of `_TIMES`, of unfit zone or unit."""
     fine = {"millisecond": 3, "microsecond": 6}.get(column.unit, 0)
     if _UNITS[times[2]] < fine:
         checks.refuse(f"stored {times[0]!r} is coarser than the column's unit, the {column.unit}")
@@ -176,3 +177,14 @@ def parts_of(stored: str) -> tuple[str, ...]:
         return ("decimal128", exact[1], exact[2])
     times = _TIMES.fullmatch(stored)
     return (stored,) if times is None else (times[1], times[2], times[3] or "")
+
+
+def figure(value: Any) -> float:
+    """Return the number in `value`, a cell of a small table, or that its text spells (`number`); NaN if none."""
+    if isinstance(value, str | bool):
+        found = number(str(value))
+        return math.nan if found is None else found
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -58,9 +58,12 @@ def check_type(name: str, kind: pa.DataType) -> None:
 
 
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
-    """Return an int32 array by row of `data`: index in `column.levels` of the value; -1 for null and no level."""
+    """Return an int32 array by row of `data`: index of the value in a categorical column's `levels`; -1 for others."""
     levels = pa.array(column.levels, pa.large_string())
-    known = _meanings(column)
+    known: dict[object, int] = {}  # number or truth value -> code of the level that spells it, -1 if several do
+    for code, value in enumerate(map(meaning, column.levels)):
+        if value is not None:
+            known[value] = -1 if value in known else code
     if column.stored == "float32" and pa.types.is_floating(data.type):
         data = data.cast(pa.float32(), safe=False)  # frames' reals have 64 bits, and the levels are spelt in 32
 
@@ -76,7 +79,7 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return two arrays by row of `data`: finite number or NaN, float64; index of its text in `column.words` or -1."""
+    """Return two arrays by row of numeric `data`: finite float64 or NaN; index of the text in `column.words` or -1."""
     kind, words = data.type, column.words
     plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if plain and not isinstance(column, Temporal):
@@ -173,16 +176,6 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return kind in _BYTES or pa.types.is_fixed_size_binary(kind)
 
 
-def _meanings(column: Categorical) -> dict[object, int]:
-    """Return a dict, number or truth value -> code of the column's level that spells it, -1 if several do."""
-    spelt = [meaning(level) for level in column.levels]
-    once: dict[object, int] = {}
-    for code, value in enumerate(spelt):
-        if value is not None:
-            once[value] = -1 if value in once else code
-    return once
-
-
 def _to_float(data: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_boolean(data.type):
         data = data.cast(pa.uint8())
@@ -201,7 +194,7 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
 
 
 def _moments(column: Temporal, texts: pa.LargeStringArray) -> Array:
-    """Return a float array: each of `texts` as whole units of the column since the epoch; NaN if null or none."""
+    """Return a float array: each of `texts` as whole units of a `Temporal` column since the epoch; NaN if none."""
     return np.array([None if text is None else column.quantity(text) for text in texts.to_pylist()], np.float64)
 
 

@@ -106,7 +106,7 @@ def _of_equal_value(column: Categorical | Numeric, text: str) -> list[str]:
 
 
 def _bin(column: Numeric, name: str, value: float) -> str:
-    """Return the level, a bin of `column`, called `name`, that holds `value` and no other number.
+    """Return the level, a bin of numeric `column`, called `name`, that holds `value` and no other number.
 
     SchemaError if there is none.
     """
@@ -166,7 +166,7 @@ def _end(column: Categorical | Numeric, name: str, text: str, open_end: float) -
 
 
 def _spelt(column: Numeric, low: float, top: float) -> str:
-    """Return text: a range `low` to `top` of a column's whole bins as a user writes it: 20..39.
+    """Return text: a range `low` to `top` of a numeric column's whole bins as a user writes it: 20..39.
 
     A range of reals goes up to the end of the last bin.
     """

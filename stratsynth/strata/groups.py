@@ -205,11 +205,11 @@ class MergedGroup:
     """Reason why its members are one group; empty for a group by itself."""
 
     def people(self, sizes: Mapping[Stratum, float]) -> float:
-        """Return the group's public number of records: the sum of its declared groups' `sizes`."""
+        """Return the group's public number of records: the sum of the `sizes` of its members, strata."""
         return math.fsum(sizes[member] for member in self.members)
 
     def epsilon(self, epsilons: Mapping[Stratum, float]) -> float:
-        """Return its budget: the smallest epsilon of its members, so that no member is promised less than it gets."""
+        """Return the group's budget: the smallest epsilon of its strata; none is promised less than it gets."""
         return min(epsilons[member] for member in self.members)
 
 
@@ -264,7 +264,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return (list of groups after `step` merged `small`, for `why`, with all it cuts; its index).
+    """Return (list of `MergedGroup`s after `step` merged `small`, for `why`, with all it cuts; its index).
 
     `names` maps (column, levels) to the name that a merge has.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from stratsynth.schema import Rule, Schema
-from stratsynth.schema.feasible import feasible
+from stratsynth.schema.rules import feasible
 
 if TYPE_CHECKING:
     from stratsynth.strata.strata import Stratum

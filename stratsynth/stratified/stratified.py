@@ -50,7 +50,7 @@ class StratumInputs:
 
 
 def equivalence_classes(given: Mapping[Stratum, StratumInputs]) -> dict[Stratum, list[Stratum]]:
-    """Return {first stratum of a class: list of all of its strata}, those of equal inputs `given`."""
+    """Return {first stratum of a class: list of all of its strata}: those of equal `StratumInputs`."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
         # all that a rehearsal depends on, made-up answers included
@@ -171,7 +171,7 @@ class Stratified(Groupwise[Any]):
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that spends `allot` on all strata in lock-step by `rng`; combines models."""
+        """Return a program on public facts, for the allotment, of all strata in lock-step by `rng`; combines models."""
         given, weights = yield from self._stratum_inputs(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
@@ -183,7 +183,7 @@ class Stratified(Groupwise[Any]):
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program on public facts that rehearses the strata for `allot`, by `rng`, and combines their models.
+        """Return a program on public facts that rehearses strata for the allotment, by `rng`, and combines models.
 
         Its noise is shown. All use one seed, and one stratum stands for its equivalence class; strata within strata are
         rehearsed one by one.
@@ -205,14 +205,20 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Program on public facts and `allot`: asks private weights, if any; returns ({stratum: inputs}, weights)."""
+        """Program on public facts, allotment: private weights, if any; ({stratum: `StratumInputs`}, `Resolved`)."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
             (table,) = yield from counts([tuple(self.by)], rho=asked)
             weights, total = counted(table, layout.strata, public.schema)
             public = self.sized(public, total, allot.promise)
-        allots = self._allots(public, allot, layout, asked)
+        if self.budgets is None:
+            left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
+            allots = dict.fromkeys(layout.strata, left)
+        else:
+            prices = self._prices(public, allot.promise)
+            part, paid = allot.amount / max(price.amount for price in prices.values()), asked + self.paid
+            allots = {s: replace(price, amount=less(price.amount * part, paid)) for s, price in prices.items()}
         inner, exact = self._inner(layout), self.weights.exact
         made_up = {s: share if size is None else round(size * share) for s, share in layout.shares.items()}
         return {
@@ -225,8 +231,10 @@ class Stratified(Groupwise[Any]):
 
         Small strata have one-way counts, if that was declared for them.
         """
+        if layout.declared.small != "one-way":
+            return lambda _: self.inner
         plain = make(ONE_WAY, {})
-        return lambda stratum: plain if layout.plainly(stratum) else self.inner
+        return lambda stratum: plain if stratum in layout.small else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
@@ -244,15 +252,6 @@ class Stratified(Groupwise[Any]):
             prices[stratum] = found[key]
         return prices
 
-    def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
-        """Return {stratum of the layout: allotment} by public facts: parts of `allot` less `asked`, rho of counts."""
-        if self.budgets is None:
-            left = replace(allot, amount=less(allot.amount, asked)) if asked else allot
-            return dict.fromkeys(layout.strata, left)
-        prices = self._prices(public, allot.promise)
-        part = allot.amount / max(price.amount for price in prices.values())
-        return {s: replace(price, amount=less(price.amount * part, asked + self.paid)) for s, price in prices.items()}
-
 
 def makes_strata(name: str) -> bool:
     """True if the registered mechanism of this name makes strata itself, as `pooled` does (a `Groupwise`)."""
@@ -269,7 +268,7 @@ def stratify(
 ) -> Mechanism[Any]:
     """Return the mechanism `name` in strata by `by`: by its own `settings` if it makes strata, else in a `Stratified`.
 
-    `weights`, `groups` and `budgets` are those of the strata. RecipeError if the settings name one of them, too;
+    `weights`, `groups` and `StratumBudgets` are those of the strata. RecipeError if the settings name one of them, too;
     Unsupported if the mechanism has no such field.
     """
     if not makes_strata(name):

@@ -130,7 +130,7 @@ class Weighted(Around[Any]):
         return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
-        """Return a program that fits the inner mechanism to everybody by `allot` and `rng`; returns a model by shares.
+        """Return a program that fits the inner mechanism to everybody, for the allotment, by `rng`: a model by shares.
 
         The groups' shares, public facts, are a table that the mechanism knows.
         """
@@ -138,7 +138,7 @@ class Weighted(Around[Any]):
         return drawn_by(public.schema, self._layout(public), model.table_model().conditioned)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Return a program of the inner mechanism's rehearsal for `allot` by `rng`, public shares being known."""
+        """Return a program of the inner mechanism's rehearsal for the allotment by `rng`, public shares being known."""
         yield from self.inner.rehearsal(self._knowing(public), allot, rng)
 
     @once

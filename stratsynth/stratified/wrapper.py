@@ -105,18 +105,14 @@ class Groupwise(Around[R]):
         if public.size is not None:
             return public
         sized, layout = replace(public, size=round(size)), self._layout(public, budget)
-        sized.keep(self._key(budget), lambda: (layout, self._declared))
+        sized.keep(self._key(budget), lambda: (layout, self))
         return sized
 
     def _layout(self, public: Public, budget: Budget) -> Layout:
-        declared, size = self._declared, public.size
+        declared = self.by, self.groups, self.weights, self.budgets
         return public.keep(
-            self._key(budget), lambda: (lay_out(public.schema, *declared, size, budget.epsilon), declared)
+            self._key(budget), lambda: (lay_out(public.schema, *declared, public.size, budget.epsilon), self)
         )[0]
 
-    @property
-    def _declared(self) -> tuple[Sequence[str], Groups, Weights, StratumBudgets | None]:
-        return self.by, self.groups, self.weights, self.budgets
-
     def _key(self, budget: Budget) -> tuple[Any, ...]:
-        return ("strata", *map(id, self._declared), budget.epsilon)
+        return "strata", id(self.by), id(self.groups), id(self.weights), id(self.budgets), budget.epsilon

@@ -33,7 +33,7 @@ def _reads_of_all_rows(asked: Asked) -> Wanted:
 
 
 def privacy_loss(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
-    """Return the cost, a Fraction, of telling answers `here` and `there` to `asked` apart by a noisy `answer`.
+    """Return the cost, a Fraction, of telling `Exact` answers `here`, `there` to `asked` apart by a noisy `answer`.
 
     The tables are `neighbours`. It is sound if that is at most what was charged.
     """

@@ -80,7 +80,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def watching(seen: Watched) -> Iterator[None]:
-    """Fill `seen` with output, audit events and changes of the process that happen within the block."""
+    """Fill a `Watched` with output, audit events and changes of the process that happen within the block."""
     before = _process()
     stream = _Hearing()
     with (
@@ -112,7 +112,7 @@ class _Hearing(io.StringIO):
 
 @contextlib.contextmanager
 def _logs(stream: _Hearing) -> Iterator[None]:
-    """Write every log message within the block to `stream`: of every logger and level, propagated or not."""
+    """Write every log message within the block to a `_Hearing`: of every logger and level, propagated or not."""
     enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
 
     def heard(self: logging.Logger, record: logging.LogRecord) -> None:
@@ -129,7 +129,7 @@ def _logs(stream: _Hearing) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _terminal(stream: _Hearing) -> Iterator[None]:
-    """Write to `stream` what the block prints to standard output and error, or to their file descriptors."""
+    """Write to a `_Hearing` what the block prints to standard output and error, or to their file descriptors."""
     with contextlib.ExitStack() as stack:
         kept = stack.enter_context(tempfile.TemporaryFile())
         for number in (1, 2):

@@ -26,7 +26,7 @@ from stratsynth.verifying.verdict import Notes
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
     """Compare a certificate's account with its charges, `stated`, and the file `ledger`, None for no ledger.
 
-    Findings or checks passed are added to `notes`. `record` is the certificate's content.
+    Findings or checks passed are added to `notes`. `record` is the `CertificateRecord`.
     """
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
@@ -51,7 +51,7 @@ def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated
 
 
 def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """Compare the file `ledger` with a certificate, `record`, and its `stated` charges; add the outcome to `notes`."""
+    """Compare the `ledger` file with a certificate record and its `stated` charges; add the outcome to `notes`."""
     try:
         lines = Chain(ledger).read()
         if lines:
@@ -97,7 +97,7 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
-    """Add a finding to `notes` if a certificate's fixed sections (`record`) are not those in its reservations, `lines`.
+    """Add a finding to `notes` if a certificate record's fixed sections are not those in its reservations, `lines`.
 
     Else a check passed, or, for an older ledger, a statement not checked.
     """
@@ -167,7 +167,7 @@ def _is_it(
 ) -> bool:
     """True if the reservation `line` has the stated budget and mechanism, and its run's charges are the certificate's.
 
-    `lines` is the whole ledger, `record` the certificate's content.
+    `lines` is the whole ledger, `record` the `CertificateRecord`.
     """
     allot = allotment_of(line)
     promised = (

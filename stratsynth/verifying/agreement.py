@@ -71,7 +71,7 @@ def check_agreement(certificate: Certificate, folder: Path, notes: Notes) -> Non
 
 
 def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEstimates) -> Iterator[str]:
-    """Yield a sentence for each comparison of a certificate that `declared` and measured `sizes` do not give."""
+    """Yield a sentence for each comparison of a certificate that `DeclaredFigures` and `SizeEstimates` do not give."""
     test = declared.test(sizes)
     stated = certificate.agreement
     if stated is None or (stated.statements, stated.level) != (test.statements, LEVEL):
@@ -93,7 +93,7 @@ def _figures(certificate: Certificate, declared: DeclaredFigures, sizes: SizeEst
 def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]:
     """Yield a sentence for each comparison of the list `stated` whose verdict its own figures contradict.
 
-    The margin of the verdicts is that of `declared`.
+    The margin of the verdicts is that of the `DeclaredFigures`.
     """
     test = EquivalenceTest(declared.margin, len(stated))
     for c in stated:
@@ -108,7 +108,8 @@ def _rows(
 ) -> Iterator[str]:
     """Yield a sentence if `weights`, a model's parts of rows by group's label, are not those its certificate states.
 
-    Those follow from `declared` shares or, if it says so, from measured `sizes`, None if nothing measured any.
+    Those follow from the `DeclaredFigures`' shares or, if it says so, from `SizeEstimates`, None if nothing measured
+    any.
     """
     wanted: Mapping[str, float] = {label: declared.shares.get(label, weight) for label, weight in weights.items()}
     if certificate.weights.groups == MEASURED:

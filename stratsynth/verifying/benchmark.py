@@ -51,7 +51,7 @@ def check_benchmark(certificate: Certificate, folder: Path, notes: Notes) -> Non
 
 
 def _tables(stated: BenchmarkStated, model: Calibrated) -> Iterator[str]:
-    """Yield a sentence for each control table of a certificate's benchmark, `stated`, that is not its model's."""
+    """Yield a sentence for each control table of a `BenchmarkStated`, a certificate's, that is not its model's."""
     if len(stated.tables) != len(model.controls) or stated.most != model.most:
         yield "Its control tables are not those that the model is raked to."
         return
@@ -80,9 +80,9 @@ def _words(certificate: Certificate) -> Iterator[str]:
 
 
 def _rows(stated: BenchmarkStated, model: Calibrated, folder: Path) -> Iterator[str]:
-    """Yield a sentence for each control table of `stated`, a certificate's benchmark, that a folder's rows do not fit.
+    """Yield a sentence for each control table of a `BenchmarkStated` that the rows in a folder do not fit.
 
-    Cells have to have the stated numbers of synthetic rows, and the totals that the model was raked to.
+    Cells have to have its numbers of synthetic rows, and the totals that the model was raked to.
     """
     import pyarrow.parquet as pq
 

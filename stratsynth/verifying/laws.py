@@ -77,7 +77,7 @@ def check_laws(certificate: Certificate, folder: Path, notes: Notes) -> None:
 
 
 def _equal_entries(found: InsideStated, stated: InsideStated, prior: Container[str]) -> bool:
-    """True if `found` and `stated`, entries of a certificate on a column's law, differ at most by rounding.
+    """True if `found` and `stated`, each an `InsideStated` on a column's law, differ at most by rounding.
 
     Of a column in `prior`, with numbers of a prior, whose own places are not kept apart, not in how many bins have
     which.
@@ -100,7 +100,7 @@ def _equal_measured(held: Inside, found: Inside) -> bool:
 
 
 def _equal_tails(held: Inside, found: Inside) -> bool:
-    """True if the laws `held` and `found` have equal tails, but for rounding; or none."""
+    """True if `held` and `found`, each an `Inside`, have equal tails, but for rounding; or none."""
     if held.tail is None or found.tail is None:
         return held.tail is found.tail
     same = (held.tail.first, held.tail.begin) == (found.tail.first, found.tail.begin)

@@ -154,7 +154,7 @@ def _measurements(
         if charge.kind == "counts":
             tables[paths[charge.path], _digits(charge.details["sigma"])] += charge.times * charge.details["cliques"]
         elif charge.kind == "total" and charge.currency != Currency.SAMPLED:
-            sums[paths[charge.path], _digits(_deviation(charge))] += charge.times
+            sums[paths[charge.path], _digits(noise_of(charge))] += charge.times
     try:
         held = [(name, is_sum, _digits(sigma)) for name, is_sum, sigma in _noise_of_measurements(folder)]
     except ReleaseError as error:
@@ -216,7 +216,7 @@ def _digits(sigma: float) -> float:
     return float(f"{sigma:.9g}")
 
 
-def _deviation(charge: Charge) -> float:
+def noise_of(charge: Charge) -> float:
     """Return the standard deviation of the noise of a charge for a sum; sqrt(2) b for Laplace noise of scale b."""
     details: Any = charge.details
     return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])

@@ -19,7 +19,7 @@ from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.page.measured import named_path
 from stratsynth.schema import Numeric, Schema
 from stratsynth.strata import label
-from stratsynth.verifying.noise import CLIPS
+from stratsynth.verifying.noise import CLIPS, noise_of
 from stratsynth.verifying.verdict import Notes
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ListedSum:
         rows = stated.budget.rows
         moved = [rows * self.moved, rows * self.moved * self.exchange]
         wanted = [*moved, self.price * rows ** POWER[stated.allot.currency], self.noise(stated)]
-        found = [*(charge.sensitivity[notion] for notion in PRICED), charge.amount, _noise(charge)]
+        found = [*(charge.sensitivity[notion] for notion in PRICED), charge.amount, noise_of(charge)]
         return all(map(_close, wanted, found))
 
 
@@ -93,7 +93,7 @@ def check_sums(certificate: Certificate, stated: Stated, folder: Path, notes: No
 
 
 def _clipped(section: SumsStated, schema: Schema) -> Iterator[ListedSum]:
-    """Yield a ListedSum for each column of a certificate's `section`: of everybody, then of each stratum it lists.
+    """Yield a ListedSum for each column of a certificate's `SumsStated`: of everybody, then of each stratum it lists.
 
     The schema has the largest weight of a row.
     """
@@ -106,7 +106,7 @@ def _clipped(section: SumsStated, schema: Schema) -> Iterator[ListedSum]:
 
 
 def _inside(one: BinSumStated, schema: Schema, stated: Stated) -> ListedSum:
-    """Return the ListedSum of `one`, a certificate's entry on a question about a column's numbers within bins.
+    """Return the ListedSum of a `BinSumStated`, an entry on a question about a column's numbers within bins.
 
     Its sensitivity follows the currency of `stated` and the schema's largest weight of a row.
     """
@@ -116,7 +116,7 @@ def _inside(one: BinSumStated, schema: Schema, stated: Stated) -> ListedSum:
 
 
 def _bounds(section: SumsStated, schema: Schema) -> list[str]:
-    """Return a list of one sentence if the columns' bounds or middles in `section` are not the schema's; else []."""
+    """Return a list of one sentence if columns' bounds or middles in the `SumsStated` are not the schema's; else []."""
     wanted = {one.column: (one.lower, one.clip, one.middle) for one in clipped_columns(schema)}
     if {one.column: (one.lower, one.clip, one.middle) for one in section.columns} == wanted:
         return []
@@ -124,7 +124,7 @@ def _bounds(section: SumsStated, schema: Schema) -> list[str]:
 
 
 def _share(section: SumsStated, schema: Schema, stated: Stated) -> list[str]:
-    """Return a list of one sentence if the sums in `section` cost a record more than the stated share; else [].
+    """Return a list of one sentence if the sums in the `SumsStated` cost a record more than the stated share; else [].
 
     Or if that share is not the schema's; the amount is that of `stated`.
     """
@@ -137,7 +137,7 @@ def _share(section: SumsStated, schema: Schema, stated: Stated) -> list[str]:
 def _counted(certificate: Certificate, section: SumsStated, stated: Stated) -> list[str]:
     """Return a list of one sentence if a certificate's strata were charged otherwise for tables of columns with sums.
 
-    Else []. Each stratum that `section` lists has them for its part of the price, of the charges `stated`.
+    Else []. Each stratum that the `SumsStated` lists has them for its part of the price, of the charges `stated`.
     """
     paid: dict[str, list[tuple[float, int]]] = {}
     for charge in stated.spending.charges:
@@ -154,9 +154,9 @@ def _counted(certificate: Certificate, section: SumsStated, stated: Stated) -> l
 
 
 def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated) -> list[str]:
-    """Return a list of sentences on `questions` about bins that the schema does not declare, or that cost too much.
+    """Return a list of sentences on each `BinSumStated` that the schema does not declare, or that costs too much.
 
-    Each has a part of the amount of `stated`.
+    Each of the `questions` has a part of the amount of `stated`.
     """
     own, found = _row(stated) * SHARE_OF_COLUMNS / len(schema.names), list[str]()
     for one in questions:
@@ -169,7 +169,7 @@ def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated)
 
 
 def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, own: Mapping[str, int]) -> list[str]:
-    """Return a list of sentences on groups of a certificate whose charged sums, `stated`, are not those `listed`.
+    """Return a list of sentences on groups of a certificate whose charged sums, `stated`, are not each `ListedSum`.
 
     `own` has the number of further sums of the mechanism's, by group.
     """
@@ -231,7 +231,7 @@ def _published(folder: Path) -> dict[str, Counter[Described]]:
 
 
 def _released(listed: list[ListedSum], held: Mapping[str, Counter[Described]]) -> list[str]:
-    """Return a list of one sentence if the published sums `held`, by group, are not those `listed`; else [].
+    """Return a list of one sentence if published sums `held`, by group, are not `ListedSum`s; else [].
 
     Of everybody all are needed, of a group none is more than listed.
     """
@@ -267,12 +267,6 @@ def _price(section: SumsStated | BinSumStated) -> float:
     """Return the price of one row in `section`, rho or epsilon, a number; 0 if it states none."""
     price: float = section.rho or section.epsilon or 0.0
     return price
-
-
-def _noise(charge: Charge) -> float:
-    """Return the standard deviation of the noise of a `charge` for a sum, Gaussian or Laplace."""
-    details: Any = charge.details
-    return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
 
 
 def _close(one: float, other: float) -> bool:

@@ -113,7 +113,7 @@ class _Side:
 
 
 def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> _Side:
-    """Return the `_Side` of `margin`, for its columns in `strata`, by the schema; WeightsError if it has none."""
+    """Return the `_Side` of `margin`, a `Weights`, for its columns in `strata`, by the schema; WeightsError if none."""
     columns = margin.given.columns(strata[0].columns)
     if not columns:
         raise WeightsError("weights: a margin has none of the strata's columns.")
@@ -127,7 +127,7 @@ def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
 
 
 def _agree(one: _Side, other: _Side) -> None:
-    """Raise WeightsError if margins `one` and `other` differ by over TOLERANCE in a share of columns of both."""
+    """Raise WeightsError if two margins, each a `_Side`, differ by over TOLERANCE in a share of common columns."""
     common = [c for c in one.columns if c in other.columns]
     if not common:
         return

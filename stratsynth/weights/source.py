@@ -253,7 +253,7 @@ class ShareSource(ABC):
         return {}
 
     def made(self, citation: str, given: Basis, unprotected: tuple[str, ...] = ()) -> Weights:
-        """Return `Weights` of this source, with a citation, the figures `given`, and names of what is `unprotected`."""
+        """Return `Weights` of this source: citation, a `Basis` of figures, and names of what is `unprotected`."""
         from stratsynth.weights.sources import Weights  # which lists all sources
 
         return Weights(self.name, citation, given, unprotected)

@@ -15,9 +15,9 @@ from stratsynth.strata import Stratum, impossible
 from stratsynth.weights.holdout import Holdout
 from stratsynth.weights.invariant import COUNTS, Invariant
 from stratsynth.weights.private import Private
-from stratsynth.weights.public import PublicShares
 from stratsynth.weights.raking import Raked
 from stratsynth.weights.source import Basis, Resolved, ShareSource
+from stratsynth.weights.table import PublicShares
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data

@@ -1,4 +1,4 @@
-"""Tables of shares or counts, in files and frames, matched to strata.
+"""Tables of shares or counts, in files and frames, matched to strata; and shares from published ones.
 
 A line names a level of each of the strata's columns, or a merge by its name, and gives its `share` or its
 `count`; `low` and `high`, beside it or instead of it, are bounds of the figure, and `standard_error`, beside it, is the
@@ -11,22 +11,28 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from stratsynth.checks import check_integer
+from stratsynth.digest import digest
 from stratsynth.errors import WeightsError, nearest
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
+from stratsynth.inputs import check_citation
 from stratsynth.schema import Schema
-from stratsynth.schema.figures import figure
+from stratsynth.schema.typed import figure
 from stratsynth.strata import Cell, Stratum
 from stratsynth.weights.design import BY_ERRORS, BY_REPLICATES, REPLICATES, standard_errors
-from stratsynth.weights.source import Basis, Range, Resolved
+from stratsynth.weights.source import CITATION, PATH, Basis, Key, Range, Resolved, ShareSource, is_text
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+
+    from stratsynth.weights.sources import Place, Weights
+
 
 TOLERANCE = 1e-3
 """Largest distance of the shares' sum from 1, as in rounded tables; they are then scaled to 1, and pages state it."""
@@ -41,6 +47,7 @@ RENAME = (
 )
 REPLICATE = {name: tuple(f"{name}_{i}" for i in range(1, REPLICATES + 1)) for name in ("share", "count")}
 """Columns of the figures by each replicate weight, as `census shares` and `weights shares` write them."""
+REPLICATED = frozenset(itertools.chain(*REPLICATE.values()))
 LARGEST = 1e15
 """Largest count of a table: sums of larger figures would not be exact."""
 
@@ -192,12 +199,12 @@ def called(items: Sequence[tuple[str, str]]) -> str:
 
 def is_figure(column: str) -> bool:
     """True if `column`, the name of a table's column, is one of figures, and not of levels of groups."""
-    return column in FIGURES or is_replicate(column)
+    return column in FIGURES or column in REPLICATED
 
 
 def is_replicate(column: str) -> bool:
     """True if `column`, the name of a table's column, is one of figures by one replicate weight."""
-    return any(column in names for names in REPLICATE.values())
+    return column in REPLICATED
 
 
 def figure_of(value: Any, line: int, what: str) -> float:
@@ -287,3 +294,46 @@ def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
         raise WeightsError(f"weights: line {line} has a figure by a replicate weight that is no number.")
     items = tuple((str(k), level(v)) for k, v in record.items() if not is_figure(str(k)))
     return Row(items, value, low, high, error, replicates)
+
+
+class PublicShares(ShareSource):
+    """Shares from published figures; the certificate has the hash of their table."""
+
+    name: ClassVar[str] = "public"
+    words: ClassVar[str] = "from a public source"
+    keys: ClassVar[Mapping[str, Key]] = {
+        "path": PATH,
+        "citation": replace(CITATION, needed=True),
+        "records": Key(int, "number of records in which they were counted, for their sampling error"),
+    }
+    rank: ClassVar[int] = 0
+    exact: ClassVar[bool] = True
+    known: ClassVar[bool] = True
+    raked: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
+
+    def of(self, shares: Tabular, *, citation: str, records: int | None = None) -> Weights:
+        """Return weights from `shares`, a CSV file or frame, with the citation of its place of publication.
+
+        `records` is the number of records that they were counted in, None if exact or unknown. WeightsError without a
+        citation.
+        """
+        if not is_text(citation):
+            raise WeightsError("weights: public shares need a citation that says where they were published.")
+        check_integer("weights: records", records, 1, optional=True)
+        return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares, records))
+
+    def read(self, section: Mapping[str, Any], place: Place) -> Weights:
+        """Return weights from the table at `path` of `section`, a mapping, with its citation.
+
+        `place` has its folder.
+        """
+        return self.of(place.folder / section["path"], citation=section["citation"], records=section.get("records"))
+
+    def stated(self, weights: Weights) -> dict[str, Any]:
+        """Return a dict for the certificate: the hash of the weights' table, the method for its survey's error if any.
+
+        A public table's hash confirms no guess.
+        """
+        by = weights.given.design if isinstance(weights.given, ShareTable) else ""
+        return {"sha256": digest(weights.given), **({"design": by} if by else {})}

@@ -51,8 +51,8 @@ def test_these_worlds_have_sums_of_everybody_and_of_strata():
     for world in WORLDS:
         prepared = prepare(build("strata")(world, None), world.schema, Budget(3, 1e-6), LARGE)
         assert isinstance(prepared.mechanism, WithSums)
-        assert prepared.sums.strata
-        assert [bool(q.multiples) for q in prepared.bin_sums.questions] == [False, True]
+        assert prepared.beside.sums.strata
+        assert [bool(q.multiples) for q in prepared.beside.bin_sums.questions] == [False, True]
 
 
 PAY = Numeric(
@@ -118,8 +118,8 @@ def test_sums_keep_to_their_price_however_people_differ_and_are_divided(case):
     world, how = CASES[case]
     prepared = prepare(how(world), world.schema, Budget(3, 1e-6, world.neighbours), world.declared_size)
     assert (prepared.public.schema is world.schema) == (case != "ages in bands")
-    assert (len(prepared.sums.columns), len(prepared.bin_sums.questions)) == (2, 4)
-    assert (prepared.by_tables is not None) == (case == "tables by strata")
+    assert (len(prepared.beside.sums.columns), len(prepared.beside.bin_sums.questions)) == (2, 4)
+    assert (prepared.beside.by_tables is not None) == (case == "tables by strata")
     assert violations(lambda world, _: how(world), among=[world], tables=2, orders=0) == []
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem, solve
-from stratsynth.adapters.engine.zeros import forbidden
+from stratsynth.adapters.engine.structure import forbidden
 from stratsynth.adapters.linked import CountRole, LinkedModels, LinkRoles, SumRole
 from stratsynth.schema import Rule
 from stratsynth.schema.encoding import encode

@@ -23,12 +23,12 @@ from stratsynth.adapters import AIM, MST, ClippedMean, External, Independent
 from stratsynth.adapters.independent import Product
 from stratsynth.driver.answering import Answerer
 from stratsynth.driver.lockstep import run
-from stratsynth.driver.simulated import SimulatedAnswers
 from stratsynth.errors import BudgetRefused, MechanismError, NoticeWarning, Stopped, UsageError
 from stratsynth.fitting import request_of
 from stratsynth.fitting.reservation import Reservation
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import first, prepare
+from stratsynth.planning.rehearsal import SimulatedAnswers
 from stratsynth.questions import Columns, Total, Usable, total, usable
 from stratsynth.release.declared import MeasuredCount
 

@@ -22,10 +22,10 @@ TABLES, SUMS = 'name = "mst"\n', 'name = "clipped_mean"\ncolumns = ["AGE"]\n'
 PHASES = {
     "opening": ("stratsynth.data.duckdb_source:refuse_macros", TABLES, (0, 1, 3)),
     "the fingerprint": ("stratsynth.data.stream:fingerprint", TABLES, range(1)),
-    "reading": ("stratsynth.data.{engine}_source:{source}.batches", TABLES, range(1)),
+    "reading": ("stratsynth.data.{module}:{source}.batches", TABLES, range(1)),
     "encoding": ("stratsynth.schema.encoding:encode_categorical", TABLES, range(3)),
     "the scratch file": ("stratsynth.files.scratch:Scratch.empty", TABLES, (0, 1, 3)),
-    "sorting": ("stratsynth.driver.sorting:cell_numbers", TABLES, range(1)),
+    "sorting": ("stratsynth.driver.rows:cell_numbers", TABLES, range(1)),
     "counting": ("stratsynth.driver.counting:add", TABLES, (0, 1, 4)),
     "sums": ("stratsynth.driver.rows:exact_sums", SUMS, (0, 1, 3)),
     "sampling": ("stratsynth.release.sampling:Drawing.piece", TABLES, range(1)),
@@ -47,9 +47,9 @@ def nursery(scratch):
 
 
 ENGINES = {
-    "stream": ({"engine": "csv", "source": "CsvSource"}, 'path = "people.csv"', []),
+    "stream": ({"module": "sources", "source": "CsvSource"}, 'path = "people.csv"', []),
     "duckdb": (
-        {"engine": "duckdb", "source": "DuckDBSource"},
+        {"module": "duckdb_source", "source": "DuckDBSource"},
         'path = "people.duckdb"\ntable = "people"',
         [
             pytest.mark.duckdb,

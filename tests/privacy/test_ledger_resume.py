@@ -16,7 +16,7 @@ from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileAccount, FileLedger
 from stratsynth.adapters import External, Independent
 from stratsynth.adapters.independent import Product
-from stratsynth.data.csv_source import CsvSource
+from stratsynth.data.sources import CsvSource
 from stratsynth.driver.answering import Answerer
 from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted

@@ -16,11 +16,10 @@ import stratsynth as ss
 from helpers import small
 from stratsynth import cli
 from stratsynth.data.backends import Memory
-from stratsynth.data.csv_source import CsvSource
 from stratsynth.data.feather import FeatherSource
 from stratsynth.data.in_memory import ArrowSource, FrameSource
 from stratsynth.data.load import load_rows
-from stratsynth.data.sources import ParquetSource, open_source
+from stratsynth.data.sources import CsvSource, ParquetSource, open_source
 from stratsynth.driver.answering import Answerer, Reader
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import SchemaError, StratsynthError, UsageError

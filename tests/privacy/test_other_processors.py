@@ -113,9 +113,9 @@ def test_an_interrupted_fit_goes_on_where_numbers_are_rounded_otherwise(name, pl
 @pytest.mark.parametrize("name", ["aim", "gem"])
 def test_it_would_not_go_on_if_questions_were_known_by_every_number(name, place, monkeypatch):
     """So that the tests above test something."""
-    from stratsynth.driver import journal
+    from stratsynth.driver import private
 
-    monkeypatch.setattr(journal, "key", lambda asked, charges: journal.exact_key(asked))
+    monkeypatch.setattr(private, "journal_key", lambda asked, charges: private.exact_key(asked))
     assert stopped(FITS[name], place, 8)
     nudged(monkeypatch)
     with pytest.raises(BudgetRefused, match="asks something else than before"):

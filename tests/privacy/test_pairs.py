@@ -12,8 +12,8 @@ from helpers.small import BUDGET, even
 from stratsynth import Neighbours, Stratified, fit, open_table
 from stratsynth.accounting.budget import PRICED
 from stratsynth.adapters import MST
-from stratsynth.driver.journal import exact_key
 from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.private import exact_key
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Choose, Distance, Independence, Pairs

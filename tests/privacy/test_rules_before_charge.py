@@ -14,7 +14,7 @@ from stratsynth.errors import SchemaError, UsageError, WeightsError
 from stratsynth.models.rules import broken
 from stratsynth.planning import plan
 from stratsynth.schema import Categorical, Rule
-from stratsynth.schema.feasible import Feasible
+from stratsynth.schema.rules import Feasible
 from stratsynth.strata import crossing, impossible
 
 NO_MEN_IN_B = Rule(when={"SEX": "1"}, never={"GROUP": "b"})

@@ -9,11 +9,10 @@ import stratsynth as ss
 from helpers.replies import Replies
 from stratsynth.adapters import AIM, GEM, MST, ClippedMean, CoinPress, Independent, Pooled
 from stratsynth.driver.lockstep import run
-from stratsynth.driver.simulated import SimulatedAnswers
 from stratsynth.errors import MechanismError
 from stratsynth.mechanisms import prepare
 from stratsynth.planning import plan
-from stratsynth.planning.rehearsal import rehearse, size_of
+from stratsynth.planning.rehearsal import SimulatedAnswers, rehearse, size_of
 from stratsynth.questions import split
 from stratsynth.schema import Rule
 from stratsynth.strata import Stratum, within

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratsynth.driver import counting, sorting
+from stratsynth.driver import counting, rows
 from stratsynth.driver.rows import StoredRows
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.rows import CodedRows
@@ -69,7 +69,7 @@ def test_blocks_change_nothing(table, asked):
     path, clique = asked
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "BLOCK", 3)  # three rows a block, and five before the next table
-        patch.setattr(sorting, "BLOCK", 3)
+        patch.setattr(rows, "BLOCK", 3)
         patch.setattr(counting, "STEP", 5)
         ((answer,),) = memory(codes(table), len(table)).counts([(path, [clique])])
     np.testing.assert_array_equal(answer, by_hand(table, path, clique))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from property.test_sums import QUERIES, SCHEMA, world
-from stratsynth.driver import counting, rows, sorting
+from stratsynth.driver import counting, rows
 from stratsynth.driver.covers import covers
 from stratsynth.driver.rows import StoredRows
 from stratsynth.files.scratch import Scratch
@@ -57,7 +57,7 @@ def small_blocks(monkeypatch):
     """Every loop over rows goes round several times, and wide tables are counted of few rows."""
     for module, name, value in (
         (counting, "BLOCK", 5),
-        (sorting, "BLOCK", 5),
+        (rows, "BLOCK", 5),
         (counting, "STEP", 11),
         (rows, "PIECE", 9),
         (counting, "MANY", 8),

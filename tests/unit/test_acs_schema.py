@@ -17,7 +17,7 @@ YEARS = range(2014, 2025)
 
 @pytest.mark.parametrize("year", YEARS)
 def test_every_column_makes_a_schema_with_rules_that_some_row_keeps(year):
-    from stratsynth.schema.feasible import check_rules
+    from stratsynth.schema.rules import check_rules
 
     names = [e.name for e in catalogue.entries() if e.valid(year) and not e.refused and not e.codes]
     schema = acs.schema(names, year=year)

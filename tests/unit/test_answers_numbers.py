@@ -10,7 +10,7 @@ import pytest
 
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights, fit, open_table
 from stratsynth.adapters import Independent
-from stratsynth.answers import Query, within
+from stratsynth.answers import Query, quantiles
 from stratsynth.answers.ask import answers
 from stratsynth.answers.clipped import ClippedSum, clipped_sums
 from stratsynth.answers.release_answers import BINNED, SMALL, WIDE, Answers
@@ -98,8 +98,8 @@ def test_where_a_quantile_is_the_last_of_its_bin_the_level_is_no_higher_than_it_
 
 def test_bins_of_reals_end_where_the_next_begins():
     column = Numeric(-1.0, 4.0, edges=(-1.0, 2.0, 4.0), spikes=(0.0,))
-    assert within.ends(column).tolist() == [[-1.0, 0.0, 0.0, 2.0], [0.0, 0.0, 2.0, 4.0]]
-    assert within.ends(INCOME).T.tolist() == [list(pair) for pair in INCOME.extents]
+    assert quantiles.ends(column).tolist() == [[-1.0, 0.0, 0.0, 2.0], [0.0, 0.0, 2.0, 4.0]]
+    assert quantiles.ends(INCOME).T.tolist() == [list(pair) for pair in INCOME.extents]
 
 
 def test_whole_numbers_with_a_bin_each_have_intervals_of_whole_numbers():

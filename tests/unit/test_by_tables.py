@@ -14,7 +14,7 @@ from stratsynth.adapters import MST, ClippedMean, Independent, Pooled
 from stratsynth.errors import RecipeError, StratsynthError, Unsupported, UsageError
 from stratsynth.fitting import request_of
 from stratsynth.mechanisms import prepare
-from stratsynth.mechanisms.by_tables import check_by_tables
+from stratsynth.mechanisms.bin_sums import check_by_tables
 from stratsynth.mechanisms.with_sums import WithTables, without_sums
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse
@@ -72,7 +72,7 @@ def test_they_cost_their_part_and_the_rest_is_the_mechanism_s(how, part):
     assert (first.path, first.kind, first.details["cliques"]) == ((), "counts", len(TABLES))
     assert first.amount == pytest.approx(part * prepared.allot.amount)
     assert (1 - 1e-6) * prepared.allot.amount < spent.spent() <= prepared.allot.amount
-    asked = prepared.by_tables
+    asked = prepared.beside.by_tables
     assert asked.cliques == TABLES
     assert asked.noise == pytest.approx(math.sqrt(5 / (2 * part * BUDGET.zcdp().rho)))
 
@@ -80,7 +80,7 @@ def test_they_cost_their_part_and_the_rest_is_the_mechanism_s(how, part):
 def test_the_smallest_budget_of_a_stratum_bears_its_part_of_them():
     prepared = prepare(stratified(budgets=StratumBudgets.factors({"1|a": 0.5})), SCHEMA, BUDGET, SIZE)
     ((_, cap),) = prepared.caps.items()
-    assert prepared.by_tables.rho == pytest.approx(0.1 * cap)
+    assert prepared.beside.by_tables.rho == pytest.approx(0.1 * cap)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_they_are_refused_where_they_have_no_price_or_no_use(how, words):
 def test_they_are_refused_where_their_noise_has_no_price():
     how = stratified()
     public = prepare(how, SCHEMA, BUDGET, SIZE).public
-    assert check_by_tables(how, how.strata(public, BUDGET), Currency.ZCDP)
+    check_by_tables(how, how.strata(public, BUDGET), Currency.ZCDP)
     with pytest.raises(Unsupported, match="counted in zCDP, and independent spends in pure; leave it out"):
         check_by_tables(how, how.strata(public, BUDGET), Currency.PURE)
 
@@ -236,7 +236,7 @@ def test_a_recipe_asks_them_in_its_strata(tmp_path):
     (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
     (tmp_path / "recipe.toml").write_text(RECIPE.format(part=0.05))
     prepared = Recipe.read(tmp_path / "recipe.toml").prepared
-    assert prepared.by_tables.share == 0.05
+    assert prepared.beside.by_tables.share == 0.05
     (tmp_path / "recipe.toml").write_text(RECIPE.format(part='"a tenth"'))
     with pytest.raises((RecipeError, UsageError), match="by_tables"):
         Recipe.read(tmp_path / "recipe.toml")

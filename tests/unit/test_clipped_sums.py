@@ -168,7 +168,7 @@ def test_every_mechanism_for_rows_keeps_within_its_budget(how):
     spent = rehearse(prepared).account.spending
     asked = [c for c in spent.charges if c.kind == "total"]
     strata = max((c.amount for c in asked if c.path), default=0.0)
-    counted = prepared.sums.counted
+    counted = prepared.beside.sums.counted
     assert counted == (0.5 if how == "pooled" else 0)
     assert sum(c.amount for c in asked if not c.path) + strata / (1 - counted) == pytest.approx(
         0.2 * prepared.allot.amount
@@ -184,7 +184,7 @@ def test_strata_with_budgets_of_their_own_spend_all_of_them(factors, places, tab
     prepared = prepare(how, changed(places=places), BUDGET, SIZE)
     charges = rehearse(prepared).account.spending.charges
     caps = {"1": prepared.allot.amount, "2": prepared.allot.amount} | {s.label: c for s, c in prepared.caps.items()}
-    assert set(prepared.sums.strata) == {"1", "2"}
+    assert set(prepared.beside.sums.strata) == {"1", "2"}
     for label, cap in caps.items():
         spent = sum(c.amount for c in charges if not c.path or c.path[0].label == label)
         assert cap * (1 - 1e-6) < spent <= cap, (label, factors)
@@ -195,7 +195,7 @@ def test_strata_with_budgets_of_their_own_keep_within_them():
     release = ss.fit(by_sex("mst", budgets=budgets), opened(), BUDGET)
     own = prepare(by_sex("mst", budgets=budgets), SCHEMA, BUDGET, SIZE)
     ((stratum, cap),) = own.caps.items()
-    sums = own.sums
+    sums = own.beside.sums
     assert sums.everybody + sums.strata.get("1", 0.0) <= share_of(SCHEMA) * cap
     spent = sum(c["rho"] for c in release.certificate["charges"] if c["path"] in ([], [{"SEX": "1"}]))
     assert 0.9 * cap < spent <= cap
@@ -228,7 +228,7 @@ def test_strata_are_asked_if_noise_leaves_the_mean_of_one_within_the_stated_part
     first = least * (1.001 if large else 0.999)
     shares = {level: first if level == "0" else (1 - first) / 39 for level in levels}
     assert (1 - first) / 39 < least
-    sums = prepare(by_sex(shares=shares), schema, BUDGET, SIZE).sums
+    sums = prepare(by_sex(shares=shares), schema, BUDGET, SIZE).beside.sums
     assert set(sums.strata) == (set(levels) if large else set())
     assert sums.everybody == pytest.approx(part * BUDGET.zcdp().rho / (2 if large else 1))
 
@@ -236,7 +236,7 @@ def test_strata_are_asked_if_noise_leaves_the_mean_of_one_within_the_stated_part
 def test_nothing_is_asked_where_no_column_declares_a_clip_and_the_fit_is_what_it_was():
     prepared = prepare(MST(), changed(clip=None), BUDGET, SIZE)
     assert type(prepared.mechanism) is MST
-    assert prepared.sums is None
+    assert prepared.beside.sums is None
     release = ss.fit(MST(), opened(schema=changed(clip=None)), BUDGET)
     assert "sums" not in release.certificate
     assert totals(release) == []
@@ -256,8 +256,8 @@ def test_claims_have_no_price_for_them_and_plans_and_certificates_say_so():
     how = External(print, "nobody 1.0")
     prepared = prepare(how, SCHEMA, replace(BUDGET, neighbours="replace"), SIZE)
     assert prepared.mechanism is how
-    assert "spends in claimed, in which no sum" in str(prepared.sums)
-    assert prepared.sums.to_dict()["asked"] is False
+    assert "spends in claimed, in which no sum" in str(prepared.beside.sums)
+    assert prepared.beside.sums.to_dict()["asked"] is False
 
 
 def test_rows_that_answer_no_sums_are_refused_with_the_remedy_before_anything_is_reserved():
@@ -438,4 +438,4 @@ def test_a_fit_with_sums_is_another_request():
 
 def test_their_columns_are_the_ones_that_sums_know():
     assert type(QUERY) is Columns
-    assert [c.column for c in prepare(MST(), SCHEMA, BUDGET, SIZE).sums.columns] == ["PAY"]
+    assert [c.column for c in prepare(MST(), SCHEMA, BUDGET, SIZE).beside.sums.columns] == ["PAY"]

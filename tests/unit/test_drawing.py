@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stratsynth.adapters.shared.drawing import Draws, _strides
+from stratsynth.adapters.engine.drawing import Draws, _strides
 
 ODDS = np.array([[0.5, 0.3, 0.15, 0.05], [0.02, 0.02, 0.48, 0.48], [0.0, 1.0, 0.0, 3.0]])
 

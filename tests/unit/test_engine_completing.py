@@ -10,7 +10,7 @@ from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, MeasuredTable, Problem, completing, junction_tree, solve
 from stratsynth.adapters.engine.completing import UNIFORM, Allowed, Completion
 from stratsynth.adapters.engine.forest import NEVER
-from stratsynth.adapters.engine.zeros import forbidden
+from stratsynth.adapters.engine.structure import forbidden
 from stratsynth.errors import MechanismError, UsageError
 from stratsynth.schema import Rule
 

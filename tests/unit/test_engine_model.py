@@ -12,10 +12,10 @@ from scipy import stats
 
 from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, junction_tree
+from stratsynth.adapters.engine.drawing import Draws
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.model import RecentModels
-from stratsynth.adapters.shared.drawing import Draws
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import State, TableModel, files
 from stratsynth.testing.record import identical

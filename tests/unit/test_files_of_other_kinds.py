@@ -10,8 +10,8 @@ import pytest
 from stratsynth.errors import ReleaseError, SchemaError, StratsynthError, UsageError, WeightsError
 from stratsynth.files import npz
 from stratsynth.files.atomic import read_json
+from stratsynth.files.outside import records
 from stratsynth.files.reading import open_regular, read_bytes
-from stratsynth.files.records import records
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 

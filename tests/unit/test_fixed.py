@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from helpers import small
 from stratsynth import Budget, Stratified, fit
 from stratsynth.adapters import Fixed
-from stratsynth.adapters.fixed.split import split
+from stratsynth.adapters.fixed.mechanism import split
 from stratsynth.errors import SchemaError, Unsupported, UsageError
 
 

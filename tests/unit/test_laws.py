@@ -17,7 +17,7 @@ from stratsynth.mechanisms import make
 from stratsynth.noise import SeededEntropy
 from stratsynth.release import laws
 from stratsynth.release.laws import TailCounts, fitted_tail, starts_of
-from stratsynth.release.page.inside import inside_line
+from stratsynth.release.notices import inside_line
 from stratsynth.release.sensitivity import weight_sensitivity
 from stratsynth.schema.inside import Tail, middles, numbers
 from stratsynth.schema.rules import Rule

@@ -6,7 +6,7 @@ import pytest
 
 import stratsynth as ss
 from helpers import homes
-from stratsynth.adapters.engine.zeros import forbidden
+from stratsynth.adapters.engine.structure import forbidden
 from stratsynth.errors import SchemaError
 from stratsynth.schema.counted_tables import REST, SLOTS, CountedTables, SharedWeight, slot_levels
 from stratsynth.schema.linked import DIFFERENCES, LinkedSchema

@@ -21,7 +21,7 @@ from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.independent import Independent, Product
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Estimate, Figures, Mixture, combine, files
-from stratsynth.models import parts as side_by_side
+from stratsynth.models import mixture as side_by_side
 from stratsynth.models.mixture import allot
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import NoisyTable

@@ -357,6 +357,6 @@ def test_what_was_not_refused_at_first_is_never_refused_later(data):
     with pytest.MonkeyPatch.context() as patch:
         for module in (mst_module, import_module("stratsynth.adapters.engine.solve")):
             patch.setattr(module, "MOST_CELLS", cap)
-        patch.setattr(import_module("stratsynth.adapters.engine.zeros"), "MOST_WITH_RULES", 1)
+        patch.setattr(import_module("stratsynth.adapters.engine.structure"), "MOST_WITH_RULES", 1)
         MST().price(Public(schema, 10), BUDGET)
         Driver(schema, {name: [] for name in levels}, rng=rng).run(MST(iterations=1))

@@ -23,7 +23,7 @@ from stratsynth.evaluation.comparisons.paired import better
 from stratsynth.evaluation.evaluations.output import write
 from stratsynth.evaluation.scores.declared import declared, names, with_mean
 from stratsynth.mechanisms import Mechanism, installed, load
-from stratsynth.mechanisms.words import KEY, Words, with_samples, words_of
+from stratsynth.mechanisms.registry import KEY, Words, with_samples, words_of
 from stratsynth.models import Returns
 from stratsynth.questions import Counts, counts
 from stratsynth.release.limits import OF_THIS
@@ -337,5 +337,5 @@ def test_a_mechanism_that_cannot_be_imported_has_no_words(monkeypatch):
     def broken(name):
         raise RuntimeError("no such card")
 
-    monkeypatch.setattr("stratsynth.mechanisms.words.load", broken)
+    monkeypatch.setattr("stratsynth.mechanisms.registry.load", broken)
     assert words_of(statement(mechanism={"name": "mst"})) == Words()

@@ -15,8 +15,8 @@ from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.codec import decode
 from stratsynth.schema.encoding import encode
-from stratsynth.schema.figures import figure
 from stratsynth.schema.narrow import narrow
+from stratsynth.schema.typed import figure
 
 TABLE = pa.table({"A": ["x", None, "y"], "B": [1, 2, 3], "C": [0.5, None, 1.5]})
 SCHEMA = Schema({"B": Categorical(levels=("1", "2", "3")), "A": Categorical(levels=("x", "y"), outside="y")})

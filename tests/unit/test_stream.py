@@ -377,7 +377,7 @@ def test_long_steps_have_a_line_with_the_parts_they_have(kind, tmp_path, monkeyp
         def remove_task(self, task):
             task.append("gone")
 
-    monkeypatch.setattr("stratsynth.driver.sorting.BLOCK", 10)
+    monkeypatch.setattr("stratsynth.driver.rows.BLOCK", 10)
     token = progress._SHOWN.set(Shown())
     try:
         table = ss.open_table(written(tmp_path, kind), schema=SCHEMA, declared_size=SIZE, engine="stream")

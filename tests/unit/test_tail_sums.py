@@ -14,7 +14,7 @@ from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights
 from stratsynth.adapters import Independent
 from stratsynth.answers.clipped import ClippedSum
 from stratsynth.noise import SeededEntropy
-from stratsynth.release.page.inside import inside_line
+from stratsynth.release.notices import inside_line
 from stratsynth.release.tail_sums import SPREAD, clipped_mean, with_sum
 from stratsynth.schema.inside import PLACES, Inside, Tail, middles
 

@@ -179,15 +179,15 @@ def test_noise_is_accepted_at_the_stated_deviation_and_refused_at_others(query, 
 def test_they_cost_their_part_of_a_column_and_the_mechanism_has_the_rest():
     prepared = prepare(MST(), SCHEMA, BUDGET, SIZE)
     own = prepared.allot.amount / 3 / 2
-    assert [(q.multiples, q.price) for q in prepared.bin_sums.questions] == [
+    assert [(q.multiples, q.price) for q in prepared.beside.bin_sums.questions] == [
         ((), pytest.approx(0.1 * own)),
         (LADDER, pytest.approx(HEAPS * own)),
     ]
-    assert [q.noise for q in prepared.bin_sums.questions] == pytest.approx([1 / math.sqrt(0.2 * own)] * 2)
+    assert [q.noise for q in prepared.beside.bin_sums.questions] == pytest.approx([1 / math.sqrt(0.2 * own)] * 2)
     spent = rehearse(prepared).account.spending
     assert sum(c.amount for c in spent.charges if c.kind == "total") == pytest.approx(0.2 * own)
     assert 0.99 * prepared.allot.amount < spent.spent() <= prepared.allot.amount
-    assert prepare(MST(), changed(places=0.0, heaps=()), BUDGET, SIZE).bin_sums is None
+    assert prepare(MST(), changed(places=0.0, heaps=()), BUDGET, SIZE).beside.bin_sums is None
 
 
 @pytest.mark.parametrize("how", ["independent", "aim", "gem", "fixed", "strata", "pooled", "own budgets"])

@@ -1,4 +1,7 @@
-"""The words of the code: no class name twice, no name that says nothing, no docstring that has to be decoded."""
+"""The words of the code: no class name twice, no name that says nothing, no docstring that has to be decoded.
+
+A docstring names the classes that go in and come out, and every parameter.
+"""
 
 import ast
 import re
@@ -6,6 +9,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+from helpers.docstrings import Classes, documented, plain, says
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for folder in ("stratsynth", "adapters", "evaluation") for path in (ROOT / folder).rglob("*.py"))
@@ -35,6 +40,17 @@ OPENINGS = re.compile(
 """Beginnings of a docstring that leave its noun to be guessed."""
 SKIPPED = 40
 """The most `fmt: skip` in product, laboratory and tests together."""
+UNNAMED, UNSPOKEN = 30, 30
+"""The most functions whose docstrings leave out a class of what goes in or comes out, and a parameter."""
+EXAMPLE = '''
+class Answer: ...
+class NoisyAnswer(Answer): ...
+class Schema:
+    def again(self, other: "Schema") -> "Schema":
+        """Return a copy."""
+def one(answers: list[NoisyAnswer], schema: Schema | None = None, *, declared_size: int) -> dict[str, Answer]:
+    """{text}"""
+'''
 
 
 def definitions(tree):
@@ -97,3 +113,47 @@ def test_lines_kept_from_the_formatter_do_not_become_more():
 @pytest.mark.parametrize("text", ["What it is.", "Whether it holds.", "INTERNAL. How it was made.", "Of a table."])
 def test_an_opening_that_leaves_its_noun_to_be_guessed_is_found(text):
     assert OPENINGS.match(text)
+
+
+def left(trees, wanted):
+    return [
+        f"{file}: {function.name}: {', '.join(found)}"
+        for file, tree in sorted(trees.items())
+        for function in documented(tree)
+        if (found := wanted(function))
+    ]
+
+
+def test_docstrings_name_the_classes_of_arguments_and_results(trees):
+    found = left(trees, Classes(trees).missing)
+    assert len(found) <= UNNAMED, "\n".join(found)
+
+
+def test_docstrings_name_every_parameter(trees):
+    found = left(trees, Classes(trees).unspoken)
+    assert len(found) <= UNSPOKEN, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "unspoken"),
+    [
+        ("Return each `Answer` by each `NoisyAnswer` and the `Schema` for the declared size.", [], []),
+        ("Return the noisy answers of a schema's columns, by text, for that size.", [], []),
+        ("Return answers, by a schema, for `declared_size` records.", [], []),
+        ("Return the noisy answer of a column.", ["Schema"], ["schema", "declared_size"]),
+        ("Return noise.", ["NoisyAnswer", "Schema", "Answer"], ["answers", "schema", "declared_size"]),
+    ],
+)
+def test_a_class_or_parameter_that_is_left_out_is_found(text, missing, unspoken):
+    tree = ast.parse(EXAMPLE.replace("{text}", text))
+    own = Classes({"example.py": tree})
+    again, one = documented(tree)
+    assert (own.missing(again), own.unspoken(again)) == ([], [])
+    assert (own.missing(one), own.unspoken(one)) == (missing, unspoken)
+
+
+def test_words_of_a_name_are_found_side_by_side():
+    assert plain("DPFermiProblem") == ["dp", "fermi", "problem"]
+    assert says("two measured\n    tables", plain("MeasuredTable"))
+    assert says("the strata of a table", plain("Stratum"))
+    assert not says("a table that was measured", plain("MeasuredTable"))

@@ -71,7 +71,7 @@ def from_folktables(
     new_account: str | None = None,
     public: bool = False,
 ) -> PrivateTable:
-    """Return the records of a problem of folktables as a `PrivateTable` to fit on, with the survey's public schema.
+    """Return the records of a `FolktablesProblem` as a `PrivateTable` to fit on, with the survey's public schema.
 
     Of a task of folktables itself, only the records that it keeps are taken, by its conditions on single records. The
     `preprocess` of another problem is not applied, as nothing shows if it looks at one record at a time; its
@@ -217,7 +217,7 @@ def _year_of(source: Any, year: int | None) -> int:
 
 
 def _names(problem: FolktablesProblem, columns: Sequence[str], year: int) -> list[str]:
-    """Return the list of the columns of a problem, and of `columns`, without the weight.
+    """Return the list of the columns of a `FolktablesProblem`, and of `columns`, without the weight.
 
     UsageError for one that has another name in that year.
     """
@@ -235,9 +235,9 @@ def _names(problem: FolktablesProblem, columns: Sequence[str], year: int) -> lis
 
 
 def _kept(frame: pd.DataFrame, problem: FolktablesProblem, year: int) -> pd.DataFrame:
-    """Return the rows of `frame` that a folktables task keeps in that year, by conditions on one record.
+    """Return the rows of `frame` that a `FolktablesProblem`'s task keeps in a `year`, by conditions on one record.
 
-    All of them if the problem is no such task.
+    All of them if the problem is no task of folktables itself.
     """
     home = getattr(getattr(problem, "_preprocess", None), "__module__", "")
     for task in tasks().values() if home.partition(".")[0] == "folktables" else ():

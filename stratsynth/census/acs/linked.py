@@ -64,7 +64,10 @@ def make_linked(
     year: int,
     state: str | None = None,
 ) -> MadeLinked:
-    """Return `MadeLinked`: the schema that `linked_schema` makes of these arguments, with notes on its sources."""
+    """Return `MadeLinked`: schema and notes on its sources, as `linked_schema` makes it.
+
+    `columns` and `households` are those of the two tables, `year` is the survey's, `state` that of codes or None.
+    """
     kind = in_year("TYPEHUGQ", year)
     own = {"persons": tuple(columns), "households": tuple(households)}
     for records, names in own.items():

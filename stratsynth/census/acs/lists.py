@@ -12,7 +12,7 @@ from stratsynth.census.acs.catalogue import Entry, code_lists, state_of
 from stratsynth.census.acs.dictionary import URL, Variable
 from stratsynth.data.overlap import check_public_inputs
 from stratsynth.errors import UsageError
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.inputs import check_citation
 from stratsynth.schema import Nested
 
@@ -72,7 +72,7 @@ def listed(
 ) -> Listed:
     """Return the Listed codes (meanings, source, groups) of the column `entry` in a year and state.
 
-    They are those of the table `given`, with its citation, of the dictionary, or of this package.
+    They are those of the table `given`, with its citation, of the dictionary, name -> `Variable`, or of this package.
 
     Raises:
         UsageError: None of them lists the codes; with the remedy.

@@ -122,7 +122,7 @@ def _known(year: int) -> set[str]:
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
     """Return a tuple of the column names of the file `path`, in order.
 
-    UsageError unless it has the `wanted` state's records.
+    UsageError unless it has the records of the `wanted` `StateFile`.
     """
     from stratsynth.data.csvlines import header
 
@@ -167,9 +167,10 @@ def _refuse(verdict: HeaderVerdict, path: Path, header: Sequence[str]) -> None:
 
 
 def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Return an Arrow table of the columns `names` of the file `path`, of the `wanted` state: numbers or text.
+    """Return an Arrow table of the columns `names` of the file `path`, a `StateFile`: numbers or text.
 
-    `header` are all its columns. UsageError for a damaged or empty file, and for a row of another state or year.
+    `wanted` says of which state and year. `header` are all its columns.
+    UsageError for a damaged or empty file, and for a row of another state or year.
     """
     import pyarrow as pa
     import pyarrow.csv as reader

@@ -124,9 +124,9 @@ def make(
 ) -> Made:
     """Return a `Made`: the schema of person records of a survey year, and notes on its sources for the user.
 
-    Arguments as of `schema`: columns or a task of folktables, a state, columns left out, a data dictionary, code lists
-    and shares within them with citations, the largest and mean weight or an earlier file that they are taken from.
-    UsageError for ones that do not go together.
+    Arguments as of `schema`: columns or a task of folktables, a state, columns left out (`without`), a data dictionary,
+    code lists and shares within them with citations, the largest and mean weight or an earlier file that they are taken
+    from. UsageError for ones that do not go together.
     """
     check_year(year)
     names, notes = _wanted(columns, task, year, without)

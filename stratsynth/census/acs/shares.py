@@ -147,7 +147,7 @@ def shares(
 
 
 def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
-    """Return an int array of each coded record's number among the groups, the cells of the schema, row-major."""
+    """Return an int array: each record's number among the groups, cells of the schema, row-major, by `CodedRows`."""
     codes = tuple(coded.codes[name].astype(np.intp) for name in schema.names)
     return np.ravel_multi_index(codes, schema.shape(schema.names)).astype(np.intp)
 
@@ -165,7 +165,7 @@ def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], 
 def _replicates(
     file: Source, weight: str, cells: NDArray[np.intp], groups: int, smooth: float
 ) -> NDArray[np.float64] | None:
-    """Return the shares of `groups` by the file's replicate weights, an array (groups, replicates); None without all.
+    """Return the shares of `groups` by a `Source`'s replicate weights, an array (groups, replicates); None without all.
 
     `cells` are records' groups; `weight` and `smooth` are as for the shares.
     """
@@ -191,7 +191,10 @@ def _strange(schema: Schema, table: Any) -> str:
 def _citation(
     known: Evidence, year: int, weight: str | None, smooth: float, origin: str | None, state: str | None, rows: int
 ) -> str:
-    """Return the citation of shares of `rows` rows of the file `known`: origin or year and state, weight, smoothing."""
+    """Return the citation of shares of `rows` rows of a file, by its `Evidence`: origin or year and state, weight.
+
+    Records that `smooth` adds to a group are stated too.
+    """
     place = f", {state}" if state else ""
     years = known.span if len(known.years) > 1 else year
     first = (

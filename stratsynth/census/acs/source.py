@@ -147,9 +147,9 @@ class StateFile:
 
 
 def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
-    """Return the name of the CSV file in a zip archive: that of the `wanted` state, else the only one.
+    """Return the name of the CSV file in a zip archive: that of the `wanted` `StateFile`, else the only one.
 
-    Or UsageError.
+    UsageError if there are several others.
     """
     names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
     for name in names:
@@ -161,7 +161,7 @@ def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
 
 
 def _sound(path: Path, wanted: StateFile) -> None:
-    """Refuse (UsageError) a path that is no intact zip file with the `wanted` state's records in it."""
+    """Refuse (UsageError) a path that is no intact zip file with the records of the `wanted` `StateFile` in it."""
     try:
         with zipfile.ZipFile(path) as archive:
             _member(archive, wanted)

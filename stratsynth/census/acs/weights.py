@@ -70,7 +70,7 @@ def row_weight(most: int | None, mean: str | float | None, facts: WeightFacts | 
     Args:
         most: The largest weight; that of `facts` by default.
         mean: The mean weight as a number, or as text PEOPLE/RECORDS; that of `facts` by default.
-        facts: Facts of a public-use file, if there is one.
+        facts: `WeightFacts` of a public-use file; None if there is none.
 
     Raises:
         UsageError: No mean, or no largest weight.

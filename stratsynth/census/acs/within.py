@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from stratsynth.census.acs.catalogue import code_lists
 from stratsynth.data.overlap import check_public_inputs
 from stratsynth.errors import UsageError
-from stratsynth.files.records import level, records
+from stratsynth.files.outside import level, records
 from stratsynth.inputs import check_citation
-from stratsynth.schema.figures import figure
+from stratsynth.schema.typed import figure
 from stratsynth.weights.table import is_figure
 
 if TYPE_CHECKING:

@@ -90,13 +90,13 @@ class AttributeGradients(Sum):
         return ("attribute gradients", self.design, self.target, self.link, self.thetas.shape, self.groups, self.given)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return a tuple, by model in turn two `Block`s: secret part of its gradient, of its probabilities by cell."""
+        """Return a tuple, two `Block`s a model by the schema: secret part of gradient, and of probabilities by cell."""
         gradient = Block(self.thetas[0].size, self.clip)
         sums = Block(schema.cells(self.by) * schema.size(self.target), reach(schema.cells(self.groups)))
         return (gradient, sums) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list, by model in turn two int arrays of rows `which`: clipped gradients, probabilities by cell."""
+        """Return a list, two int arrays a model, over coded rows `which`: clipped gradients; probabilities by cell."""
         x, reached = design.integer_features(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))
@@ -113,7 +113,7 @@ def reach(groups: int) -> float:
 
 
 def _contrasts(query: AttributeGradients, groups: int) -> Floats:
-    """Return the query's slopes less their mean over the `groups`: array (model, group, level of `given`, class)."""
+    """Return `AttributeGradients`' slopes less their mean over `groups`: (model, group, level of `given`, class)."""
     slopes = query.slopes.reshape(len(query.slopes), groups, -1, query.slopes.shape[-1])
     found: Floats = slopes - slopes.mean(axis=1, keepdims=True)
     return found

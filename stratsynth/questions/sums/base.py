@@ -84,7 +84,7 @@ class Sum(ABC):
 
     @abstractmethod
     def exact(self, rows: CodedRows, which: Which) -> list[NDArray[np.int64]]:
-        """Return a list, an int64 array a block: exact sums over rows `which`, at most ROWS, in units clip / GRID."""
+        """Return a list, an int64 array a block: exact sums over coded rows `which`, at most ROWS, in clip / GRID."""
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
         """True if in this schema each row with a value adds exactly the clip, as in a count written as a sum."""
@@ -104,7 +104,7 @@ Query = Sum
 
 
 def check_query(what: str, query: Sum, schema: Schema) -> None:
-    """Raise MechanismError, opening with `what`: a `query` of unknown class, unsound in schema; Unsupported: long."""
+    """Raise MechanismError on `what`: a `Sum` of unknown class, or unsound in the schema; Unsupported: too long."""
     if not (is_known(query) and isinstance(query, Sum)):
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)

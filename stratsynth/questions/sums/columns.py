@@ -62,7 +62,7 @@ class Columns(Sum):
         return (Block(len(self.columns), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list of one int array, rows `which`: clipped sums of (number - centre) / scale, or its square."""
+        """Return [int array] over coded rows `which`: clipped sums of (number - centre) / scale, or of its square."""
         # One element at a time; NaN marks a missing value, whose row adds zero.
         vectors = np.array(
             [

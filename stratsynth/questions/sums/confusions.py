@@ -81,7 +81,7 @@ class Confusions(Sum):
         return (Block(self.cells(schema), 1.0, math.sqrt(2) if self.norm == "l2" else 2.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list, a flat integer array a classifier: rows `which` by group, label, prediction, times GRID."""
+        """Return a list, a flat int array a classifier: coded rows `which` by group, label, prediction, times GRID."""
         x, _ = design.integer_features(self.design, rows, which)
         found: list[Ints] = []
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)

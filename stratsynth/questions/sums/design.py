@@ -147,7 +147,7 @@ def check_target(what: str, design: Design, target: str, schema: Schema, *, nume
 
 
 def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
-    """Return the features, one line each in the order of `Design.names`, and one column per row."""
+    """Return the features of coded rows, one line each in the order of `Design.names`, and one column per row."""
     made = np.zeros((len(design.plain(rows.schema)), rows.size))
     at = 0
     if design.intercept:
@@ -174,7 +174,7 @@ def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
 
 
 def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return an array of a column's numbers mapped from [lower, upper] to [-1, 1] and cut there; NaN stays NaN."""
+    """Return an array of a numeric column's numbers, [lower, upper] mapped to [-1, 1], cut there; NaN stays NaN."""
     lower, upper = float(column.lower), float(column.upper)
     part = 1.0 if math.isfinite(upper - lower) else 0.25  # bounds so far apart that the distance overflows
     share = (numbers * part - lower * part) / (upper * part - lower * part)
@@ -182,14 +182,14 @@ def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def target(name: str, rows: CodedRows, which: Which = slice(None)) -> NDArray[np.float64]:
-    """Return a float array: the numeric target `name` of the rows `which`, mapped to [-1, 1]; NaN if a row has none."""
+    """Return a float array: numeric target `name` of coded rows `which`, mapped to [-1, 1]; NaN if a row has none."""
     column = rows.schema.column(name)
     assert isinstance(column, Numeric)  # noqa: S101 - the query's check
     return scaled(column, rows.numbers[name][which])
 
 
 def integer_features(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return (integer features of a design of rows `which`, one line per row; each row's reach, an int array)."""
+    """Return (integer features of a design of coded rows `which`, one line per row; each row's reach, an int array)."""
     x, reach = _kept(design, rows, which)
     return x.astype(np.float64), reach
 
@@ -209,7 +209,7 @@ def _kept(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int
 
 
 def _integer_features(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
-    """Return (features, a line a row, as integers in 1 / UNIT; per row the largest m with |m features| <= GRID)."""
+    """Return (a design's features, a line a coded row, ints in 1 / UNIT; largest m of each: |m features| <= GRID)."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)
     # The quotient is right to 2^-52 of itself, so m is at most one too large, and m^2 |x|^2 far below 2^63.

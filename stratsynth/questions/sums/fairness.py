@@ -98,7 +98,7 @@ class FairGradients(Sum):
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list, by model in turn flat int sums over `which`: gradients; with slopes F or decisions by cell."""
+        """Return a list, flat int sums a model, coded rows `which`: gradients; with slopes F or decisions by cell."""
         x, reach = design.integer_features(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None

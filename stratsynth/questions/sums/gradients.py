@@ -87,7 +87,7 @@ class Gradients(Sum):
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list, a flat int array a model: clipped gradients summed over rows `which`, in clip / GRID.
+        """Return a list, a flat int array a model: clipped gradients summed over coded rows `which`, in clip / GRID.
 
         A row's c, bounded by the clip, is no larger after a public factor from 0 to 1 and rounding towards zero.
         """

@@ -35,7 +35,7 @@ def by_feature(thetas: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def cells_of(by: Sequence[str], rows: CodedRows, which: Which) -> NDArray[np.intp]:
-    """Return an int array: the index of each of the rows `which` in the cells of the columns `by`, at least one."""
+    """Return an int array: the index of each of coded rows `which` in the cells of the columns `by`, at least one."""
     codes = [rows.codes[name][which].astype(np.intp) for name in by]
     return np.ravel_multi_index(codes, rows.schema.shape(by))
 
@@ -53,7 +53,7 @@ def logits_of(x: Floats, features: Design, theta: Floats) -> Floats:
 
 
 def residuals_of(link: str, target: str, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return a float array, lines as `logits`, a column a row `which`: probability by `link` minus `target`.
+    """Return a float array, lines as `logits`, a column a coded row `which`: probability by `link` minus `target`.
 
     `logits` are in units of 1 / (UNIT THETA), one model's lines after another's; with `linear` the target is mapped to
     [-1, 1], and NaN if a row has none.

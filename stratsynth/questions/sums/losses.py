@@ -66,7 +66,7 @@ class Losses(Sum):
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list, an array of one int a model: the sum of losses of rows `which`, in units of clip / GRID."""
+        """Return a list, an array of one int a model: the sum of losses of coded rows `which`, in clip / GRID."""
         return [np.array([model.sum()]) for model in loss_units(self, rows, which)]
 
 
@@ -116,7 +116,7 @@ class GroupLosses(Sum):
         return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list, a flat int array a model: losses of rows `which` by group and label, up to GRID a row."""
+        """Return a list, a flat int array a model: losses of coded rows `which` by group, label, up to GRID a row."""
         cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
         # bincount adds in floats: at most 2^13 rows of at most 2^30 units each, so all partial sums are exact
         found = [np.bincount(cell, weights=units, minlength=size) for units in loss_units(self, rows, which)]
@@ -124,7 +124,7 @@ class GroupLosses(Sum):
 
 
 def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> Ints:
-    """Return a line of ints per model of a query: each row `which`'s loss, cut at the clip, in clip / GRID, floored."""
+    """Return a line of ints per model of a query: losses of coded rows `which`, cut at the clip, in clip / GRID."""
     x, _ = design.integer_features(query.design, rows, which)
     logits, models = logits_of(x, query.design, by_feature(query.thetas)), len(query.thetas)
     if query.measure == "log":

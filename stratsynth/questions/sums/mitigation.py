@@ -146,7 +146,7 @@ class Mitigated(Sum):
         return (Block(size, self.clip), *(found[name] for name in self.statistics))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list of int arrays: sums of gradient, then each statistic, over rows `which`, in clip / GRID."""
+        """Return a list of int arrays: sums of gradient, then each statistic, coded rows `which`, in clip / GRID."""
         model = (Layers if self.link == "network" else RegressionGradients)(self, rows, which)
         norms, groups = model.norms, rows.schema.cells(self.by)
         cell = cells_of(self.by, rows, which) if self.by else np.zeros(len(norms), np.intp)

@@ -58,7 +58,7 @@ class Moments(Sum):
         )
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return two integer vectors, sums over rows `which`, in units of clip / GRID of each block, x rounded already.
+        """Return two int vectors, sums over coded rows `which`, in clip / GRID of each block, x rounded already.
 
         The upper triangle of x x', row by row, and x y, y the target: the bounds of `Moments` hold for these.
         """
@@ -109,7 +109,7 @@ class Curvature(Sum):
         return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list of two int arrays over rows `which`, chance p: flat triangle of 4 p (1 - p) x x', (p - y) x."""
+        """Return a list of two int arrays over coded rows `which`, chance p: triangle, 4 p (1 - p) x x'; (p - y) x."""
         whole, _ = design.integer_features(self.design, rows, which)
         (logits,) = logits_of(whole, self.design, self.theta)
         rows = rows.take(which)

@@ -84,7 +84,7 @@ class NetworkGradients(Sum):
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list of one integer array: the sum of the gradients of rows `which`, each clipped to GRID units."""
+        """Return a list of one int array: sum of the gradients of coded rows `which`, each clipped to GRID units."""
         x, reach = design.integer_features(self.design, rows, which)
         h, logits = forward(x, self)
         output = whole_output(self) / THETA  # a power of 2: exact
@@ -132,7 +132,7 @@ class NetworkLosses(Sum):
         return (Block(1, self.clip, exchange=1.0),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list of one array of one int: losses of rows `which`, cut, rounded down, summed, in clip / GRID."""
+        """Return a list of one array of one int: losses of coded rows `which`, cut, floored, summed, in clip / GRID."""
         features, _ = design.integer_features(self.design, rows, which)
         _, logits = forward(features, self)
         if self.measure == "log":
@@ -254,7 +254,7 @@ def whole_output(query: Network) -> Floats:
 
 
 def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array [level, row] by `logits`: probability, less 1 at the own level in `rows`, those of `which`."""
+    """Return an array [level, row] by a query's `logits`: probability, less 1 at own level; coded rows `which`."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)
     residuals: Floats = weights / weights.sum(axis=0)

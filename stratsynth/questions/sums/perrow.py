@@ -221,7 +221,7 @@ class PerRowGradients(Sum):
         return gradient, Block(size, GRID / (GRID - RESERVE), exchange=math.sqrt(2))
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list of flat int arrays over rows `which`: clipped gradients; with `by`, probabilities by cell."""
+        """Return a list of flat int arrays, coded rows `which`: clipped gradients; with `by`, probabilities by cell."""
         per_row, classes = self.per_row, self.per_row.classes
         whole, _ = design.integer_features(self.design, rows, which)
         x: Floats = whole[:, int(self.design.intercept) :] / design.UNIT

@@ -42,7 +42,7 @@ class PublishedSum:
 
 
 def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
-    """Return JSON text on a query's block number `block` in a schema: name, settings, features, the law `noise`."""
+    """Return JSON text on the `Sum`'s block number `block` in a schema: name, settings, features, the law `noise`."""
     said: dict[str, Any] = {"sum": _name(type(query).__name__), "noise": noise}
     if len(query.blocks(schema)) > 1:
         said["block"] = block

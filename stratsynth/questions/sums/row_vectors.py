@@ -68,7 +68,7 @@ class RowVectors(Sum):
         return (Block(self.size, self.clip),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return a list of one int array: the clipped sum of the function's vectors; a row where it fails adds 0."""
+        """Return [int array]: clipped sum of the function's vectors, coded rows `which`; one where it fails adds 0."""
         part = rows.take(which)
         vectors = evaluate(self.function, self.size, part.schema, part.codes, part.numbers, part.size)
         return clipped(vectors.T, self.clip, self.norm)

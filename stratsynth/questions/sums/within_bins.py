@@ -64,7 +64,7 @@ class WithinBins(Sum):
         return (Block(len(column.extents) * self._classes, 1.0, exchange),)
 
     def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """Return [array], by bin, over `which` of `rows`: sums of places in 1 / GRID, or GRID a record and class."""
+        """Return [array], by bin, over coded rows `which`: sums of places in 1 / GRID, or GRID a record and class."""
         column = cast("Numeric", rows.schema.column(self.target))
         numbers, bins = rows.numbers[self.target][which], rows.codes[self.target][which].astype(np.int64)
         wide = np.array([low < top for low, top in column.extents])
@@ -94,7 +94,7 @@ class WithinBins(Sum):
 
 @np.errstate(all="ignore")
 def place_units(column: Numeric, numbers: Floats, bins: NDArray[np.int64]) -> Ints:
-    """Return the places of `numbers` in their `bins`, by number, of `column`: integers -GRID to GRID, cut towards 0.
+    """Return places of `numbers` in their `bins`, by number, of a numeric column: ints -GRID to GRID, cut towards 0.
 
     One element at a time, by correctly rounded operations. A whole number stands for [x, x + 1).
     """
@@ -105,7 +105,7 @@ def place_units(column: Numeric, numbers: Floats, bins: NDArray[np.int64]) -> In
 
 
 def _drawn(column: Numeric, x: Floats) -> Floats:
-    """Return numbers on the scale on which the column's shape is even: themselves, or sign(x) log(1 + |x| / unit)."""
+    """Return numbers `x` on the scale of a numeric column's shape: themselves, or sign(x) log(1 + |x| / unit)."""
     if column.shape in LINEAR:
         return x
     return np.copysign(exact_log(np.abs(x) / float(column.transform_unit) + 1.0), x)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,21 +20,16 @@ from stratsynth.answers.ask import answers, tabulated
 from stratsynth.answers.assumed import assumed
 from stratsynth.answers.query import Query
 from stratsynth.answers.squares import Squares
-from stratsynth.answers.tables import conditions, of_tables, read_tables
-from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.answers.tables import conditions
 from stratsynth.progress import phase
 from stratsynth.report.page import Figure, Section
 from stratsynth.schema import Numeric
 from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from stratsynth.answers.intervals import Answer
     from stratsynth.certificate import Certificate
-    from stratsynth.models import Model
     from stratsynth.schema import Schema
-    from stratsynth.schema.inside import Inside
 
 MOST = 6_000
 """Largest number of results in a page, about 60 bytes each."""
@@ -65,25 +60,6 @@ Asked = tuple[str, str, list[list[float | None]], str]
 """Statistic, name of the group, figures of each level, and note."""
 
 
-def page_squares(
-    certificate: Certificate, measurements: pa.Table, schema: Schema, laws: Mapping[str, Inside] | None = None
-) -> Squares | None:
-    """Return the `Squares`, least squares that all numbers of a page come from; None where no table answers anything.
-
-    Args:
-        certificate: The certificate of the release.
-        measurements: Content of measurements.parquet, an Arrow table.
-        schema: All columns.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
-    """
-    if not of_tables(measurements).num_rows:
-        return None
-    try:
-        return Squares(read_tables(schema, certificate, measurements, _no_model, laws))
-    except StratsynthError:  # strata that cannot be added up
-        return None
-
-
 def ask(certificate: Certificate, squares: Squares) -> Section | None:
     """Return the Section in which a reader asks `squares`, by a certificate's groups; None if nothing answers."""
     found = _answered_sets(squares, squares.tables.schema, certificate.strata.by)
@@ -108,12 +84,8 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
     return Section("ask", "Ask", text=text, figures=[Figure("", note, picture=box)])
 
 
-def _no_model() -> Model:
-    raise UsageError("a page asks tables alone.")
-
-
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a list of dicts (`columns`, a text; `levels`; `answers`), one for each column or measured pair.
+    """List of dicts (`columns`, a text; `levels`; `answers`), one for each of the schema's columns and measured pairs.
 
     Numeric columns have one more, whose levels are mean and quantiles. Answers are a list of `Asked`, by `squares`, for
     groups of the columns `by`; a dict without any, or too large for the page, is left out.

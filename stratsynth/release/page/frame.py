@@ -5,19 +5,19 @@ From the certificate, the measurements, the schema and the model, all of which a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.answers.sizes import sizes_by
+from stratsynth.answers.sizes import sizes_by, squares_of
 from stratsynth.certificate import Certificate
+from stratsynth.errors import UsageError
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
 from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
-from stratsynth.release.page.agreement import agreement_figure
-from stratsynth.release.page.ask import ask, page_squares
-from stratsynth.release.page.benchmark import benchmark_figures
+from stratsynth.release.page.agreement import agreement_figure, benchmark_figures
+from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import (
     EVERYBODY,
     GroupSize,
@@ -36,6 +36,7 @@ from stratsynth.schema.counted_tables import CountedTables
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from stratsynth.models import Model
     from stratsynth.schema import Schema
     from stratsynth.schema.inside import Inside
 
@@ -65,11 +66,11 @@ def release_page(
         moved: What rules.json says, if there are rules.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     certificate = Certificate.from_dict(record)
     linked = schema if isinstance(schema, CountedTables) else None
-    squares = None if linked is not None else page_squares(certificate, measurements, schema, laws)
+    squares = None if linked is not None else squares_of(schema, certificate, measurements, _no_model, laws)
     asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
     estimates, squares = None if squares is None else sizes_by(squares), None
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
@@ -77,6 +78,11 @@ def release_page(
     sized = sizes(tables, estimates) if linked is None else []
     own, by = chapters(names.group), certificate.strata.by
     compared = agreement_figure(certificate, names.group)
+    several_rows = (
+        []
+        if isinstance(certificate.unit, str) or certificate.unit.tables
+        else [("Several rows each", f"The guarantee protects each {words.unit(certificate)}, with all of its rows.")]
+    )
     sections = [
         _promise(certificate),
         Section(
@@ -91,7 +97,7 @@ def release_page(
         ),
         *([] if asked is None else [asked]),
         *own,
-        Section("limits", "What is not protected", facts=list(_limits(certificate))),
+        Section("limits", "What is not protected", facts=[*limits.limits(certificate).items(), *several_rows]),
         *([columns(tables, names, schema, coverage_line(certificate.measured))] if sized or not own else []),
         _made(certificate, tables, number_of_sums(measurements), moved),
         Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
@@ -249,15 +255,8 @@ def _sizes(sized: list[GroupSize], names: Names) -> Figure:
     )
 
 
-def _limits(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Yield (subject, sentence) on each limit of what a certificate protects; one more on a unit of several rows."""
-    yield from limits.limits(certificate).items()
-    if not isinstance(certificate.unit, str) and not certificate.unit.tables:
-        yield "Several rows each", f"The guarantee protects each {words.unit(certificate)}, with all of its rows."
-
-
 def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: Mapping[str, Any] | None) -> Section:
-    """Return the Section "How it was made" of a certificate: facts, and a Figure of its noisy `tables` if any.
+    """Return the Section "How it was made" of a certificate: facts, and a Figure of each `GroupTable`'s noise, if any.
 
     Facts are mechanism, charges, account, schema, code lists, accounting, software; the number `sums` of noisy sums,
     and the mapping `moved` of rules.json, None without rules.
@@ -305,3 +304,7 @@ def _cliques(tables: list[GroupTable], counted: str) -> Figure:
         ),
         numbers=Numbers("tables measured", ["columns", "groups", "cells", "least sigma", "largest sigma"], rows),
     )
+
+
+def _no_model() -> Model:
+    raise UsageError("a page asks tables alone.")

@@ -108,9 +108,9 @@ def sizes(tables: Sequence[GroupTable], estimates: SizeEstimates | None) -> list
     """Return a list of `GroupSize`, numbers of records, for each group that has a noisy table of one column.
 
     Args:
-        tables: Every table.
-        estimates: Sizes by least squares over all of them, those of every other number of the page; for a group without
-            one its one-column tables' sums are averaged by inverse variance.
+        tables: Every noisy table, a `GroupTable`.
+        estimates: `SizeEstimates` by least squares over all of them, those of every other number of the page; for a
+            group without one its one-column tables' sums are averaged by inverse variance.
     """
     known = {} if estimates is None else {**estimates.groups, EVERYBODY: estimates.total}
     found, groups = [], dict[str, list[GroupTable]]()
@@ -134,6 +134,7 @@ class Names:
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
         """Name the groups in which something was charged: each has the label of a charge's path."""
         self._schema = schema
+        self._labels = {name: column.labels for name, column in schema.columns.items()}
         self.counted = "records" if certificate.row_weight is None else "people"
         if not isinstance(certificate.unit, str) and certificate.unit.tables:
             self.counted = f"{certificate.unit.tables[0]}s"
@@ -146,7 +147,7 @@ class Names:
             parts = []
             for stratum in path:
                 for (column, levels), name in zip(stratum.items, stratum.names, strict=True):
-                    meaning = self._meaning(column, levels[0]) if len(levels) == 1 else ""
+                    meaning = self._labels.get(column, {}).get(levels[0], "") if len(levels) == 1 else ""
                     parts.append(f"{column} {name}{f' ({meaning})' if meaning else ''}")
             self._called[label(path)] = ", ".join(parts)
         self._called[EVERYBODY] = "everybody"
@@ -157,7 +158,7 @@ class Names:
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:
-        """Return the list of names of a one-column table's cells: levels with meanings.
+        """Return the list of names of the cells of a `GroupTable` of one column: levels with meanings.
 
         "cell 0", ... if not as many.
         """
@@ -167,11 +168,8 @@ class Names:
             levels = ()
         if len(levels) != table.cells:
             return [f"cell {i}" for i in range(table.cells)]
-        return [level + (f" {meaning}" if (meaning := self._meaning(table.clique, level)) else "") for level in levels]
-
-    def _meaning(self, column: str, level: str) -> str:
-        known = self._schema.columns.get(column)
-        return "" if known is None else known.labels.get(level, "")
+        labels = self._labels.get(table.clique, {})
+        return [f"{level} {labels[level]}" if labels.get(level) else level for level in levels]
 
 
 def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
@@ -234,7 +232,7 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str =
 
 
 def _bars(table: GroupTable, names: Names) -> Markup:
-    """Return HTML: bars of one column's noisy counts in `table`, with their noise; `names` has its levels' meanings."""
+    """Return HTML: bars of a `GroupTable`, one column's noisy counts with noise; `names` has its levels' meanings."""
     noise = NORMAL_95 * table.sigma
     cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
     shown = cells

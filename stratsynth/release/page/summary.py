@@ -12,8 +12,7 @@ from stratsynth.certificate import Certificate, Title
 from stratsynth.errors import ReleaseError
 from stratsynth.release import limits
 from stratsynth.release.page import words
-from stratsynth.release.page.agreement import agreement_figure
-from stratsynth.release.page.benchmark import benchmark_figures
+from stratsynth.release.page.agreement import agreement_figure, benchmark_figures
 from stratsynth.release.page.words import Fact
 from stratsynth.report import text
 from stratsynth.report.numbers import several

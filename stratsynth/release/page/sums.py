@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def sums_line(sums: SumsStated) -> str:
-    """Return a paragraph on the clipped sums of a release: of what, of whom, with what noise; or why there are none."""
+    """Return a paragraph on a release's `SumsStated`, its clipped sums: of what, of whom, what noise; or why none."""
     if not sums.asked:
         return f"None: {sums.why}."
     of = f"everybody and of {several(len(sums.strata), 'group')}" if sums.strata else "everybody"

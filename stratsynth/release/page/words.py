@@ -12,14 +12,13 @@ from stratsynth.certificate import BenchmarkStated, Certificate, FirstQuestionSt
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.banding import in_words
 from stratsynth.mechanisms.nesting import described
-from stratsynth.mechanisms.words import words_of
+from stratsynth.mechanisms.registry import words_of
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.papers import STRATIFICATION
 from stratsynth.release.coverage import coverage_line
 from stratsynth.release.declared import DECLARED_SIZE, MEASURED, MeasuredCount
-from stratsynth.release.notices import measured_line
-from stratsynth.release.page.inside import inside_line
+from stratsynth.release.notices import inside_line, measured_line
 from stratsynth.release.page.sums import sums_line, tables_line
 from stratsynth.report.numbers import listed, setting_text, several, short
 from stratsynth.weights.sources import source_of
@@ -151,6 +150,16 @@ def promise(certificate: Certificate) -> list[str]:
         if certificate.record is not None
         else []
     )
+    of_one_row, price_ = [], certificate.prices.get("replace")
+    if not isinstance(certificate.unit, str) and certificate.unit.tables and price_ is not None:
+        # a child row more, fewer or other changes all that is counted of its parent: an exchange of that parent
+        parent, child = certificate.unit.tables
+        of_one_row = [
+            (
+                f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is "
+                f"hidden with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
+            )
+        ]
     compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
     if named:
         compared = f"if that {one} had any other values in the protected columns, which are all but {named}"
@@ -162,28 +171,11 @@ def promise(certificate: Certificate) -> list[str]:
             "reader knows or will ever learn."
         ),
         *physical,
-        *_for_one_row(certificate),
+        *of_one_row,
         (
             "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
             "who released these data; this report does not judge it."
         ),
-    ]
-
-
-def _for_one_row(certificate: Certificate) -> list[str]:
-    """Return a list of one sentence, on the worth of a promise for two linked tables for one child row; [] for others.
-
-    A child row more, fewer or other changes all that is counted of its parent, which is an exchange of that parent.
-    """
-    unit, price_ = certificate.unit, certificate.prices.get("replace")
-    if isinstance(unit, str) or not unit.tables or price_ is None:
-        return []
-    parent, child = unit.tables
-    return [
-        (
-            f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is hidden "
-            f"with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
-        )
     ]
 
 
@@ -349,7 +341,7 @@ def warnings(certificate: Certificate) -> list[str]:
 
 
 def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
-    """Return a sentence on the first question of a certificate: its share of the budget and its answer.
+    """Return a sentence on a certificate's `FirstQuestionStated`: the question's share of the budget and its answer.
 
     Or why it was not asked. `counted` is the noun of its numbers.
     """
@@ -363,7 +355,7 @@ def first_words(first: FirstQuestionStated, counted: str = "records") -> str:
 
 
 def benchmark_words(stated: BenchmarkStated) -> str:
-    """Return sentences, one text, on `stated`, a certificate's benchmark: totals rows were raked to, largest ratio."""
+    """Return sentences, one text, on a `BenchmarkStated`: the totals that rows were raked to, the largest ratio."""
     tables = "; ".join(
         f"{' x '.join(t.columns)} ({t.citation}{'' if t.year is None else f', {t.year}'}"
         f"{'; EXACT totals of the private rows, not protected' if t.exact else ''})"

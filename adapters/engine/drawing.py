@@ -41,7 +41,8 @@ class Draws:
         """
         order, (lines, width) = self._order, weights.shape
         if given is None:
-            line, size = np.zeros(len(order), dtype=np.intp), np.array([len(order)])
+            line: Integers = np.zeros(len(order), dtype=np.intp)
+            size = np.array([len(order)])
         else:
             # few lines sort by counting digits: a small type is several times faster
             order = order[np.argsort(_small(given, lines)[order], kind="stable")]
