@@ -35,7 +35,7 @@ COUNTS = 2.0
 
 
 def own_columns(linked: LinkedSchema, slot: str) -> frozenset[str]:
-    """Return a frozen set of names of a counted table's columns that are drawn in step `slot`, not in the parent's."""
+    """Return a frozen set of names of `LinkedSchema` `linked`'s columns that are drawn in step `slot`, not in the parent's."""
     given = set(slot_levels(linked, PARENT)) if slot != PARENT else set()
     return frozenset(
         named(slot, name)
@@ -45,7 +45,7 @@ def own_columns(linked: LinkedSchema, slot: str) -> frozenset[str]:
 
 
 def usual_conditions(linked: LinkedSchema, slot: str) -> list[str]:
-    """Return a list of names of the parent's counted columns that are given in step `slot` by default.
+    """Return a list of names of the parent's counted columns that are given in step `slot` by default, by LinkedSchema.
 
     Columns of few levels, derived ones and the first row's; not those of one counted level, nor a sum, whose parts are
     known. Where the row's state is known, not what it stands for, nor columns of the first row that a rule of the child
@@ -64,7 +64,9 @@ def usual_conditions(linked: LinkedSchema, slot: str) -> list[str]:
 
 
 def usual_workload(linked: LinkedSchema, slot: str, schema: Schema) -> list[Clique]:
-    """Return a list of the tables, tuples of columns of `schema`, that AIM is to choose from in step `slot`.
+    """Return a list of the tables, tuples of columns of a Schema, that AIM is to choose from in step `slot`.
+
+    The step is of a LinkedSchema; each table is a `Clique`.
 
     Pairs of the row's own columns; pairs of these with columns of the parent and of the state, with the first row's
     column of the same name, and with its stepped one. Beside the pairs triples of few cells: a column with two counts,
@@ -89,9 +91,9 @@ def usual_workload(linked: LinkedSchema, slot: str, schema: Schema) -> list[Cliq
 
 
 def importance(linked: LinkedSchema, slot: str) -> dict[str, float]:
-    """Return {column: factor} on AIM's tables of step `slot`: of parents, `COUNTS` for the size and the state's count.
+    """Return {column: factor} on AIM's tables of step `slot` of a LinkedSchema: of parents, `COUNTS` for their counts.
 
-    Child rows are drawn by both, and repeat their errors. A name with a comma, which would be two, has none.
+    Counts are the size and the state's. Child rows are drawn by both, and repeat their errors. A name with a comma, which would be two, has none.
     """
     counts = (linked.size, linked.state) if slot == PARENT else ()
     return {named(slot, name): COUNTS for name in counts if name is not None and "," not in name}
