@@ -13,8 +13,8 @@ from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.linked.assembly import Assembly
 from stratsynth.adapters.linked.roles import CountRole, LinkedModels, LinkRoles, SumRole
 from stratsynth.adapters.linked.tables import to_tables
-from stratsynth.errors import ReleaseError, Unsupported
-from stratsynth.models import Model, Returns, State, TableModel
+from stratsynth.errors import ReleaseError, Unsupported, UsageError
+from stratsynth.models import Model, Returns, State, TableModel, Where
 from stratsynth.models.files import restore
 from stratsynth.schema import Schema
 from stratsynth.schema.counted_tables import (
@@ -109,15 +109,29 @@ class LinkedModel(Model):
         """Return the number of parents: that asked for, else the declared one, else the measured one."""
         return asked if asked is not None else declared if declared is not None else round(max(self.parents, 0.0))
 
+    def linked_evidence(self, where: Where) -> Where:
+        """Return the part of `where` on columns of the parents' model; UsageError if it gives these no weight."""
+        if PARENT not in self.parts:
+            return {}
+        model = self.parts[PARENT]
+        found = {name: codes for name, codes in where.items() if named(PARENT, name) in model.schema.columns}
+        if found and not model.mass({named(PARENT, name): codes for name, codes in found.items()}) > 0:
+            raise UsageError(
+                f"where: the model gives no weight to a {self.linked.names[0]} with this {' and '.join(found)}; there "
+                "is nothing to draw."
+            )
+        return found
+
     def linked_tables(
-        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
+        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None, where: Where | None = None
     ) -> Mapping[str, pa.Table]:
         """Return a mapping from name to Arrow table, the parents' and the children's, of `n` parents drawn by `rng`.
 
-        The numbers of what was given up are put into the mapping `counted`, if there is one.
+        The numbers of what was given up are put into the mapping `counted`, if there is one. Parents are drawn given
+        `where`, which is of `linked_evidence`.
         """
         linked = self.linked
-        drawn, given_up = self.assembly.draw(n, rng)
+        drawn, given_up = self.assembly.draw(n, rng, where)
         order = next((name for name in linked.order if name not in linked.child.columns), None)
         parents, children = to_tables(self.assembly.roles, drawn, rng, key=linked.key, order=order)
         if SIZE in parents.column_names and SIZE not in linked.parent.columns:  # which nobody declared
@@ -125,6 +139,10 @@ class LinkedModel(Model):
         if counted is not None:
             counted.update(given_up.to_dict())
         return dict(zip(linked.names, (parents, children), strict=True))
+
+    def slot_model(self, slot: str) -> Model:
+        """Return the model of the step `slot`; this one, which draws no single table, without such a step."""
+        return self.parts.get(slot, self)
 
     @property
     def linked(self) -> LinkedSchema:

@@ -35,7 +35,7 @@ COUNTS = 2.0
 
 
 def own_columns(linked: LinkedSchema, slot: str) -> frozenset[str]:
-    """Return a frozen set of names of `LinkedSchema` `linked`'s columns that are drawn in step `slot`, not in the parent's."""
+    """Return a frozen set of names of a LinkedSchema's columns that are drawn in step `slot`, not in the parent's."""
     given = set(slot_levels(linked, PARENT)) if slot != PARENT else set()
     return frozenset(
         named(slot, name)
@@ -93,7 +93,8 @@ def usual_workload(linked: LinkedSchema, slot: str, schema: Schema) -> list[Cliq
 def importance(linked: LinkedSchema, slot: str) -> dict[str, float]:
     """Return {column: factor} on AIM's tables of step `slot` of a LinkedSchema: of parents, `COUNTS` for their counts.
 
-    Counts are the size and the state's. Child rows are drawn by both, and repeat their errors. A name with a comma, which would be two, has none.
+    Counts are the size and the state's. Child rows are drawn by both, and repeat their errors. A name with a comma,
+    which would be two, has none.
     """
     counts = (linked.size, linked.state) if slot == PARENT else ()
     return {named(slot, name): COUNTS for name in counts if name is not None and "," not in name}

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import IN_RHO
 from stratsynth.adapters.pooled.specialised import Specialised
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import down, usual_rounds
@@ -129,7 +129,7 @@ class Pooled(Groupwise[Any]):
         """
         asked = [self.inner.price(self._everybody(public), budget)] if self.share != 0 else []
         asked += [self.plain.price(public, budget)] if self.share != 1 else []
-        if any(allot.currency != Currency.ZCDP for allot in asked):
+        if any(allot.currency not in IN_RHO for allot in asked):
             raise Unsupported(f"pooled: strata are counted in zCDP; {self.inner.name} spends otherwise.")
         layout = self.strata(public, budget)
         if 0 < self.part(public, budget.zcdp().rho) < 1 and not self.inner.merges:

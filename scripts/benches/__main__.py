@@ -32,6 +32,7 @@ NAMES = (
     "design",
     "ordered",
     "small",
+    "exact",
     "fair",
     "linked",
 )
@@ -102,9 +103,9 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=_count,
         metavar="N",
-        help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, linked, frames, census "
-        "--only numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the "
-        "last three 1",
+        help="pooled, prior, predict, first, ordered, small, exact, fair, answers, intervals, design, linked, frames, "
+        "census --only numbers: repetitions, 5 by default, of fair 3, of exact 20, of answers and design 1,000, of "
+        "intervals 300, of the last three 1",
     )
     parser.add_argument(
         "--jobs", type=_count, default=1, metavar="N", help="answers: fits at the same time, 1 by default"
@@ -223,6 +224,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
         "design": {"seeds": seeds},
+        "exact": {"seeds": arguments.seeds or 20},
         "small": {"tables": arguments.tables, "seeds": seeds, **epsilons},
         "ordered": {
             "tables": arguments.tables,

@@ -62,7 +62,7 @@ def _strata(plan: Plan) -> Iterator[Figure]:
     ranged = any(s.size_low is not None for s in ordered)
     columns = {
         "stratum": "text",
-        "people": "count",
+        f"{plan.unit}s" if plan.linked_words else "people": "count",
         **({"from": "count", "to": "count"} if ranged else {}),
         **({} if plan.budgets is None else {"epsilon": "number"}),
         "rounds": "count",

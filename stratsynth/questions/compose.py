@@ -27,6 +27,10 @@ class WithoutRows(Unkept):
 
     dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
 
+    def exactly(self) -> WithoutRows:
+        """Return itself: nothing is priced."""
+        return self
+
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Return no `Charge`, (), whatever schema, path and neighbours: the question costs nothing."""
         return ()

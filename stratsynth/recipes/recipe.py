@@ -148,7 +148,14 @@ class Recipe:
         """Return the fit's budget: epsilon, delta and neighbours as [budget] states them."""
         spend = self.spend
         neighbours = cast("Neighbours", spend.neighbours)
-        return budget_of(spend.epsilon, spend.delta, neighbours, first=spend.first, public=self.data.public)
+        return budget_of(
+            spend.epsilon,
+            spend.delta,
+            neighbours,
+            first=spend.first,
+            public=self.data.public,
+            accounting=spend.accounting,
+        )
 
     def table(self, new_account: str | None = None) -> PrivateTable:
         """Return the private table, its header checked; no row is read.

@@ -1,5 +1,8 @@
 """The bench of linked tables, on few households: every figure is there, and rules hold."""
 
+import subprocess
+import sys
+
 import pandas as pd
 import pytest
 
@@ -10,6 +13,7 @@ from stratsynth.census import acs
 from stratsynth.evaluation import LinkedColumns
 from stratsynth.evaluation.linked.rows import LinkedCodes
 from stratsynth.evaluation.linked.tables import KINDS
+from studies import figures
 
 FAMILY = {"TYPEHUGQ": "1", "TEN": "1", "BLD": "2", "HINCP": 60_000}
 OF_A_PERSON = {"HISP": "1", "SCHL": "16", "ESR": "1"}
@@ -61,6 +65,13 @@ def test_the_prototypes_tables_of_a_family_by_hand(rows):
     assert [len(tables["S", f"AGEP: first x {what}, 5 rows"].cell) for what in ("second", "each other")] == [1, 4]
     assert len(tables["S", "AGEP: first x second, 4 rows"].cell) == 0
     assert NAMED_TABLES == 12
+
+
+def test_the_peak_of_a_run_is_that_of_its_largest_process(monkeypatch):
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    for own, most in ((1.0, 1e6), (1e6, 1e6)):
+        monkeypatch.setattr(figures, "peak_megabytes", lambda own=own: own)
+        assert max(own, 5) <= figures.peak_of_all() <= most
 
 
 @pytest.mark.parametrize("option", ["--seeds", "--rows", "--jobs", "--samples"])
