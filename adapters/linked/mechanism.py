@@ -38,6 +38,7 @@ from stratsynth.schema.counted_tables import (
     REFERENCE,
     REST,
     SECOND,
+    SHARE,
     SLOTS,
     CountedTables,
     named,
