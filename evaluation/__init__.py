@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.learning.rates import prediction_rates
     from stratsynth.evaluation.learning.tasks import Task
     from stratsynth.evaluation.linked.errors import linked_errors, linked_means
+    from stratsynth.evaluation.linked.evaluation import LinkedEvaluation, evaluate_linked
+    from stratsynth.evaluation.linked.metadata import linked_metadata
+    from stratsynth.evaluation.linked.queries import linked_queries
     from stratsynth.evaluation.linked.rows import LinkedColumns
     from stratsynth.evaluation.linked.structures import Household, broken_rules, household_shares
     from stratsynth.evaluation.scores.associations import correlations
@@ -48,6 +51,9 @@ _NAMES = {
     "learning.rates": ("prediction_rates",),
     "learning.tasks": ("Task",),
     "linked.errors": ("linked_errors", "linked_means"),
+    "linked.evaluation": ("LinkedEvaluation", "evaluate_linked"),
+    "linked.metadata": ("linked_metadata",),
+    "linked.queries": ("linked_queries",),
     "linked.rows": ("LinkedColumns",),
     "linked.structures": ("Household", "broken_rules", "household_shares"),
     "scores.associations": ("correlations",),
@@ -69,6 +75,7 @@ __all__ = [
     "Evaluation",
     "Household",
     "LinkedColumns",
+    "LinkedEvaluation",
     "PredictionScores",
     "Task",
     "baseline_errors",
@@ -79,6 +86,7 @@ __all__ = [
     "correlations",
     "downstream",
     "evaluate",
+    "evaluate_linked",
     "evaluate_predictions",
     "household_shares",
     "inconsistencies",
@@ -87,6 +95,8 @@ __all__ = [
     "levels_lost",
     "linked_errors",
     "linked_means",
+    "linked_metadata",
+    "linked_queries",
     "matches",
     "mean_disparity",
     "number_errors",

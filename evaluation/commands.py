@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.recipes.rows_argument import RowsArgument
     from stratsynth.report.page import Page
+    from stratsynth.schema.linked import LinkedSchema
 
 
 def register(app: typer.Typer) -> None:
@@ -79,6 +80,10 @@ def evaluate(
     schema: Annotated[
         Path | None,
         typer.Option(metavar="SCHEMA", help="The schema file of both tables; by default that of the recipe in R."),
+    ] = None,
+    child: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Of two linked tables: the child's file, where R is the parent's."),
     ] = None,
     synthetic: Annotated[
         Path | None, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")
@@ -149,6 +154,7 @@ def evaluate(
     from stratsynth.errors import UsageError
     from stratsynth.evaluation.evaluations import card, output
     from stratsynth.evaluation.evaluations.evaluate import evaluate as evaluated
+    from stratsynth.evaluation.linked.files import private_pair
     from stratsynth.recipes.rows_argument import rows_of
 
     output.refuse_output(out)
@@ -157,21 +163,28 @@ def evaluate(
     limits = dict(_thresholds(text) for text in threshold or [])
     if (synthetic is None) == (predictions is None):
         raise UsageError("evaluate: give --synthetic for a table of rows, or --predictions for predictions.")
-    if marginals_only:
-        rest = {
-            "--predictions": predictions,
-            "--holdout": holdout,
-            "--target": target,
-            "--positive": positive,
-            "--above": above,
-            "--threshold": threshold or None,
-            "--area": area,
-            "--quasi": quasi,
-            "--beside": beside or None,
-            "--recipe": recipe,
-        }
-        if needless := [name for name, value in rest.items() if value is not None]:
-            raise UsageError(f"evaluate: {needless[0]} needs the rows; leave it or --marginals-only out.")
+    rest = {
+        "--predictions": predictions,
+        "--holdout": holdout,
+        "--target": target,
+        "--positive": positive,
+        "--above": above,
+        "--threshold": threshold or None,
+        "--area": area,
+        "--quasi": quasi,
+        "--beside": beside or None,
+        "--recipe": recipe,
+    }
+    needless = [name for name, value in rest.items() if value is not None]
+    if (pair := private_pair(real, child, schema)) is not None:
+        if needless or marginals_only or table or query:
+            named = [*needless, *(["--marginals-only"] if marginals_only else []), "--table and --query"]
+            raise UsageError(f"evaluate: {named[0]} is of one table; leave it out for two linked ones.")
+        assert synthetic is not None  # noqa: S101 - as --predictions is not there
+        _evaluate_linked(pair, synthetic, by, out, seed=seed, as_json=as_json)
+        return
+    if marginals_only and needless:
+        raise UsageError(f"evaluate: {needless[0]} needs the rows; leave it or --marginals-only out.")
     given = rows_of(real, table, query)
     schema = schema or given.schema
     if schema is None:
@@ -303,8 +316,8 @@ def _table(place: Path) -> Path:
 
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
         raise UsageError(
-            f"{place} has no table of synthetic rows. If it predicts, name it with --predictions; two linked tables "
-            "are scored in Python, by evaluation.linked_errors."
+            f"{place} has no table of synthetic rows. If it predicts, name it with --predictions; of two linked tables "
+            "name the recipe with --real, or the child's file with --child."
         )
     return place / "synthetic.parquet" if place.is_dir() else place
 
@@ -335,6 +348,27 @@ def _evaluate_marginals(
     found = MarginalScores.of(real.source, synthetic, schema, by, k=k, cliques=cliques, engine=real.engine)
     files = output.write(found, out, called="these rows")
     _tell(found, found.page("these rows", None), {"workload": found.workload}, files, out, as_json=as_json)
+
+
+def _evaluate_linked(
+    pair: tuple[Path, Path, LinkedSchema], synthetic: Path, by: str | None, out: Path, *, seed: int, as_json: bool
+) -> None:
+    """Score the linked tables in the folder `synthetic` against two files, grouped by the child's column `by`.
+
+    `pair` is (parents' file, children's file, LinkedSchema). Results are written to `out`, and printed; `as_json` as
+    JSON. Queries and samples are drawn by `seed`.
+    """
+    from stratsynth.evaluation.evaluations import output
+    from stratsynth.evaluation.linked.evaluation import evaluate_linked
+    from stratsynth.evaluation.linked.files import read_pair, released_pair
+    from stratsynth.evaluation.linked.rows import LinkedColumns
+
+    *files, linked = pair
+    LinkedColumns.of(linked, by)  # refuses a group that is none before anything is read
+    made = released_pair(synthetic, linked)
+    found = evaluate_linked(read_pair(*files), made, linked, by, seed=seed)
+    written = output.write(found, out)
+    _tell(found, found.page("this release", None), {"means": found.means}, written, out, as_json=as_json)
 
 
 def _evaluate_predictions(

@@ -17,7 +17,7 @@ PATHS = {
     "counts": "counts and choices from CSV or Parquet (MST, AIM, GEM, pooled, independent, fixed)",
     "types": "code lists, bands of numbers, dates, times and durations",
     "sums": "clipped sums",
-    "samples": "steps on Poisson samples",
+    "samples": "steps on Poisson samples, and the exact curve of Gaussian noise",
     "engines": "frames, databases, Spark, rows kept on disk; accounts without a file",
     "linked": "two linked tables, such as households and persons",
 }

@@ -76,14 +76,25 @@ class RowWeightStated(CertificatePart, frozen=True):
     missing: Annotated[int, described("The weight of a row without one.")]
 
 
+class Errors(CertificatePart, frozen=True):
+    """The least errors of any test, whatever it uses beside the release, that tells if one unit is in the data."""
+
+    alpha: Annotated[
+        float, Meta(gt=0, lt=1, description="It takes the unit for present at most so often if it is not.")
+    ]
+    beta: Annotated[float, Meta(ge=0, lt=1, description="Then it misses the unit at least so often if it is.")]
+
+
 class Guarantee(CertificatePart, frozen=True):
     """The promise, and the amount that was reserved for it in the currency of the accounting."""
 
-    currency: Annotated[str, described("zcdp, pure, sampled or claimed.")]
+    currency: Annotated[str, described("zcdp, exact, pure, sampled or claimed.")]
     epsilon: Annotated[float, Meta(gt=0, le=LARGEST, description="Epsilon of one unit under the stated neighbours.")]
     delta: Annotated[float, Meta(ge=0, lt=1, description="Delta of one unit, tails of the noise included.")]
     truncation_delta: Annotated[float, Meta(ge=0, lt=1, description="The part of delta kept for cut-off tails.")]
-    rho: Annotated[Amount | None, described("Currency zcdp: rho that was reserved.")] = None
+    rho: Annotated[Amount | None, described("Currency zcdp or exact: rho that was reserved.")] = None
+    mu: Annotated[Amount | None, described("Currency exact: mu of Gaussian DP, the root of 2 rho.")] = None
+    tradeoff: Annotated[tuple[Errors, ...], described("Currency exact: errors of every test for one unit.")] = ()
     reserved: Annotated[Amount | None, described("Currency pure: epsilon that was reserved.")] = None
     noise: Annotated[Amount | None, described("Currency sampled: noise multiplier of a step.")] = None
     rate: Annotated[Amount | None, described("Currency sampled: probability that a record is in a step.")] = None
@@ -195,7 +206,7 @@ class ChargeStated(CertificatePart, frozen=True):
     sensitivity: Annotated[
         dict[str, Amount], described("Sensitivity by neighbours, in the unit of the answer: L2, under pure epsilon L1.")
     ]
-    rho: Annotated[Amount | None, described("Currency zcdp: the price.")] = None
+    rho: Annotated[Amount | None, described("Currency zcdp or exact: the price.")] = None
     epsilon: Annotated[Amount | None, described("Currency pure or claimed: the price; else of a choice.")] = None
     steps: Annotated[Amount | None, described("Currency sampled: the number of steps.")] = None
     times: Annotated[
@@ -234,6 +245,7 @@ class PriorStated(CertificatePart, frozen=True):
     file: Annotated[str | None, described("SHA-256 of its file.")] = None
     sha256: Annotated[str | None, described("Hash of its rows in the columns and levels of the schema.")] = None
     tables: tuple[PriorTable, ...] = ()
+    linked: Annotated[Count | None, described("Of two linked tables, the number of tables made of them.")] = None
     without: Annotated[Texts, described("Columns that it does not have.")] = ()
     without_groups: Annotated[Texts, described("Strata that it has no rows of.")] = ()
     release: Annotated[dict[str, Any] | None, described("Of an earlier release: its guarantee.")] = None

@@ -12,9 +12,10 @@ import numpy as np
 from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.linked.assembly import Assembly
 from stratsynth.adapters.linked.roles import CountRole, LinkedModels, LinkRoles, SumRole
+from stratsynth.adapters.linked.strata import STRATA, LinkedStrata, kind_tables
 from stratsynth.adapters.linked.tables import to_tables
-from stratsynth.errors import ReleaseError, Unsupported
-from stratsynth.models import Model, Returns, State, TableModel
+from stratsynth.errors import ReleaseError, Unsupported, UsageError
+from stratsynth.models import Model, Returns, State, TableModel, Where
 from stratsynth.models.files import restore
 from stratsynth.schema import Schema
 from stratsynth.schema.counted_tables import (
@@ -77,17 +78,19 @@ class LinkedModel(Model):
         return State({"parts": facts, "parents": self.parents}, arrays)
 
     @classmethod
-    def from_state(cls, schema: Schema, state: State) -> LinkedModel:
-        """Return the `LinkedModel` of a stored `State`.
+    def from_state(cls, schema: Schema, state: State) -> LinkedModel | LinkedStrata:  # type: ignore[override]
+        """Return the `LinkedModel` of a stored `State`, or the `LinkedStrata` where it has strata.
 
         ReleaseError unless each part has columns of its counted table alone, and sound terms.
         """
         if not isinstance(schema, CountedTables):
             raise ReleaseError("model: linked tables have a schema of format stratsynth-schema/2.")
+        if STRATA in state.facts:
+            return LinkedStrata.from_state(schema, state)
         parts = {}
         for slot, stored in state.facts["parts"].items():
             columns = stored["columns"]
-            if slot not in SLOTS or not set(columns) <= set(schema.of(slot).names):
+            if slot not in (*SLOTS, *schema.linked.kinds) or not set(columns) <= set(schema.of(slot).names):
                 raise ReleaseError("model: a counted table has columns that its schema lacks.")
             arrays = {n.removeprefix(f"{slot}/"): a for n, a in state.arrays.items() if n.startswith(f"{slot}/")}
             terms = [(tuple(clique), arrays.pop(f"term {i}")) for i, clique in enumerate(stored.get("terms", ()))]
@@ -101,7 +104,7 @@ class LinkedModel(Model):
                     raise ReleaseError("model: the terms of a counted table are damaged.")
                 part = replace(part, terms=tuple(terms))
             parts[slot] = part
-        if PARENT not in parts:
+        if not parts.keys() & {PARENT, *schema.linked.kinds}:
             raise ReleaseError("model: it has no model of the parents.")
         return cls(schema, parts, float(state.facts["parents"]))
 
@@ -109,15 +112,33 @@ class LinkedModel(Model):
         """Return the number of parents: that asked for, else the declared one, else the measured one."""
         return asked if asked is not None else declared if declared is not None else round(max(self.parents, 0.0))
 
+    def linked_evidence(self, where: Where) -> Where:
+        """Return the part of `where` on columns of the parents' model; UsageError if it gives these no weight."""
+        if PARENT not in self.parts:
+            return {}
+        model = self.parts[PARENT]
+        found = {name: codes for name, codes in where.items() if named(PARENT, name) in model.schema.columns}
+        if found and not model.mass({named(PARENT, name): codes for name, codes in found.items()}) > 0:
+            raise UsageError(
+                f"where: the model gives no weight to a {self.linked.names[0]} with this {' and '.join(found)}; there "
+                "is nothing to draw."
+            )
+        return found
+
     def linked_tables(
-        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
+        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None, where: Where | None = None
     ) -> Mapping[str, pa.Table]:
         """Return a mapping from name to Arrow table, the parents' and the children's, of `n` parents drawn by `rng`.
 
-        The numbers of what was given up are put into the mapping `counted`, if there is one.
+        The numbers of what was given up are put into the mapping `counted`, if there is one. Parents are drawn given
+        `where`, which is of `linked_evidence`.
         """
         linked = self.linked
-        drawn, given_up = self.assembly.draw(n, rng)
+        if PARENT not in self.parts:
+            [(kind, model)] = self.parts.items()
+            given = {} if counted is None else counted
+            return dict(zip(linked.names, kind_tables(linked, kind, model, n, rng, given), strict=True))
+        drawn, given_up = self.assembly.draw(n, rng, where)
         order = next((name for name in linked.order if name not in linked.child.columns), None)
         parents, children = to_tables(self.assembly.roles, drawn, rng, key=linked.key, order=order)
         if SIZE in parents.column_names and SIZE not in linked.parent.columns:  # which nobody declared
@@ -125,6 +146,10 @@ class LinkedModel(Model):
         if counted is not None:
             counted.update(given_up.to_dict())
         return dict(zip(linked.names, (parents, children), strict=True))
+
+    def slot_model(self, slot: str) -> Model:
+        """Return the model of the step `slot`; this one, which draws no single table, without such a step."""
+        return self.parts.get(slot, self)
 
     @property
     def linked(self) -> LinkedSchema:
@@ -155,8 +180,9 @@ class LinkedModel(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Refuse: linked tables are not fitted in strata."""
-        raise Unsupported("linked: two linked tables are fitted as a whole, and not in strata.")
+        """Return the `LinkedStrata`, in a schema, of the strata's models `parts` by the shares in `weights`."""
+        assert isinstance(schema, CountedTables)  # noqa: S101 - that of a linked fit
+        return LinkedStrata(schema, dict(parts), dict(weights.shares))
 
 
 def roles_of(linked: LinkedSchema) -> LinkRoles:
@@ -168,7 +194,7 @@ def roles_of(linked: LinkedSchema) -> LinkRoles:
         summed = SumRole(column=name, of=total.column, ends=left.ends)
     top = linked.counts[linked.size].top
     return LinkRoles(
-        parent=linked.parent,
+        parent=linked.parent.restrict(linked.columns_of()) if linked.absent else linked.parent,
         child=linked.child,
         size=linked.size,
         counts={

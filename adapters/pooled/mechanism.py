@@ -23,7 +23,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import IN_RHO
 from stratsynth.adapters.pooled.raked import raked
 from stratsynth.adapters.pooled.specialised import Specialised
 from stratsynth.adapters.shared.learner import Learner, Poolable
@@ -83,6 +83,11 @@ class Pooled(Groupwise[Any]):
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
+        if isinstance(self.base, Mechanism) and self.base.takes_linked:
+            raise Unsupported(
+                "pooled: no model of two linked tables can be moved in strata, as its steps depend on one another: "
+                "take the mechanism linked in strata, each fitted by itself, or without strata."
+            )
         if not isinstance(self.base, Poolable) or self.base.takes_row_count:
             raise Unsupported(
                 "pooled: the base is AIM, MST or GEM, or another mechanism that inherits Poolable and does not take "
@@ -132,7 +137,7 @@ class Pooled(Groupwise[Any]):
         """
         asked = [self.inner.price(self._everybody(public), budget)] if self.share != 0 else []
         asked += [self.plain.price(public, budget)] if self.share != 1 else []
-        if any(allot.currency != Currency.ZCDP for allot in asked):
+        if any(allot.currency not in IN_RHO for allot in asked):
             raise Unsupported(f"pooled: strata are counted in zCDP; {self.inner.name} spends otherwise.")
         layout = self.strata(public, budget)
         if 0 < self.part(public, budget.zcdp().rho) < 1 and not self.inner.merges:

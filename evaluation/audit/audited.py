@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.standing import Standing
 from stratsynth.driver.lockstep import AnswerSource
 from stratsynth.driver.private import PrivateAnswers
@@ -37,7 +37,8 @@ def unlimited_allotment(
 
     `noise`, a noise multiplier, and `rate`, of the samples, are for the currency `sampled` alone.
     """
-    return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
+    promise = Budget(1, 1e-6, neighbours, accounting=currency if currency in IN_RHO else "zcdp")
+    return Allotment(currency, PLENTY, promise, noise, rate)
 
 
 class AuditedAnswers(AnswerSource):
@@ -50,6 +51,11 @@ class AuditedAnswers(AnswerSource):
         parts = (lambda: rows), self._account, SystemEntropy()
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
 
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self._answers.exact
+
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Return the list of noisy answers, one to each question `asked`, as in a fit: charge, read, add noise."""
         return self._answers(asked)
@@ -57,14 +63,14 @@ class AuditedAnswers(AnswerSource):
     def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
         """Yield `times` lists, each with one freshly noised answer to every question of `asked`, after one charge.
 
-        Only the answering step is repeated: charging takes longer than the noise.
+        Only the answering step is repeated: charging takes longer than the noise. Each question is repeated by itself,
+        as what is remembered of one pair of tables is of the reference that was compared last.
         """
         self._answers(asked)
         answer = self._answers._answer  # noqa: SLF001 - an audit looks at what a release must not repeat
         for start in range(0, times, BATCH):
             number = min(BATCH, times - start)
-            found = answer(list(asked) * number)
-            yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
+            yield from map(list, zip(*(answer([one] * number) for one in asked), strict=True))
 
     def charged(self, step: str = "add-remove") -> Fraction:
         """Amount charged so far, a Fraction in the currency, as priced for the notion of neighbour named `step`.

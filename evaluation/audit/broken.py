@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import IN_RHO, Currency
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.questions import Answer, Choose, Columns, Counts, Question, Total
@@ -53,7 +53,7 @@ class Quieter:
             return replace(question, rho=question.rho / self.factor**2)
         if not isinstance(question, Total):
             return question
-        power = {Currency.ZCDP: -2, Currency.PURE: -1, Currency.SAMPLED: 1}[question.currency]
+        power = {**dict.fromkeys(IN_RHO, -2), Currency.PURE: -1, Currency.SAMPLED: 1}[question.currency]
         return replace(question, price=question.price * self.factor**power)
 
 

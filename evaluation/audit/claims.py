@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.accounting.budget import Budget, Currency
+from stratsynth.accounting.budget import IN_RHO, Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.errors import Unsupported
 from stratsynth.evaluation.audit.estimators import errors, upper
@@ -43,7 +43,7 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
         return (Point(spent, 0.0, 0.0),)
     if currency == Currency.SAMPLED:
         return _sampled(charges[0].details, round(spent), budget)
-    if currency != Currency.ZCDP:
+    if currency not in IN_RHO:
         raise Unsupported(f"audit: a claim in the currency {currency} is not checked by anything we asked.")
     # the likelihood ratio of a choice is not Gaussian, so with choices only the zCDP bound holds for everything
     noisy = [charge for charge in charges if charge.kind != "choose"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,16 @@ from stratsynth.mechanisms import Mechanism, Public, as_mechanism, load, make
 from stratsynth.stratified import Groupwise, Stratified
 from stratsynth.testing import World, check_contract, worlds
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 BUDGET = Budget(3, 1e-6)
 LONG = Budget(1, 1e-9)
 """Budget of the long form: the usual claim, which takes many runs to test."""
 QUICK: dict[str, dict[str, Any]] = {
     "fair_sgd": {"groups": ["SEX"], "target": "WORK", "iterations": 3, "sampling": 0.5},
     "output_perturbation": {"model": "linear", "strength": 1e4},
+    "linked": {"base": "mst"},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
 }
 """Mechanism's name -> settings for small worlds, where defaults would ask one question only, train at
@@ -91,6 +95,53 @@ def audit_mechanism(
     return Report((found,), tuple(f"{name}: {finding.kind}: {finding.detail}" for finding in findings))
 
 
+def audit_linked(
+    mechanism: Mechanism[Any],
+    *,
+    budget: Budget = BUDGET,
+    runs: int = 10_000,
+    seconds: float = 60.0,
+    neighbours: int = 30,
+    declared: int = 10_000,
+    controls: bool = True,
+) -> Report:
+    """Audit a mechanism for two linked tables on neighbours that differ by a household with all its persons.
+
+    As `audit_mechanism` does, in a small world of households; the neighbours tried are one household more, of any
+    number of persons: alike, so that all count in one cell, or not. The controls are noise that is too small, and
+    households whose rows do not share one weight.
+
+    Args:
+        mechanism: Mechanism to audit.
+        budget: Budget of the fit.
+        runs: Number of transcripts drawn from each of the two pairs of tables.
+        seconds: Approximate time for the answering, controls included.
+        neighbours: Number of households tried.
+        declared: Declared number of households, by which a mechanism settles what it asks; there are few.
+        controls: True to audit broken drivers too.
+
+    Returns:
+        A Report with one Audit, and what is left out.
+    """
+    from stratsynth.evaluation.audit.linked import UNSHARED, linked_pair, unshared
+
+    pair, broken = linked_pair(mechanism, budget, neighbours, declared)
+    affordable = pair.affordable(seconds)
+    number = min(runs, affordable)
+    name = f"{mechanism.title}, {getattr(mechanism, 'children', '')}".removesuffix(", ")
+    plain = _experiment(name, pair, number, everything=affordable >= runs)
+    told = [broken.noisy if point.score else broken.information for point in plain.points]
+    rates = tuple(rate for share in told for rate in normal(math.sqrt(2 * share)))
+
+    def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return broken.draw(None, runs) if breakage is unshared else pair.draw(breakage, runs)
+
+    fault = Fault(UNSHARED, unshared, rates, part=0.3, points=plain.points, must=affordable >= runs)
+    found = replace(plain, draw=draw, faults=(*plain.faults, fault)).run(number, controls=controls)
+    found = replace(found, note="; ".join(filter(None, (found.note, _converted(found, budget)))))
+    return Report((found,), (), ("linked: the contract, which is checked in small worlds of one table",))
+
+
 def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
     """True if the mechanism states a price for the `budget` in a world's schema; False if it raises Unsupported."""
     try:
@@ -154,6 +205,10 @@ def audit_registered(name: str, *, long: bool = False) -> Report:
 
         return audit_mechanism(groupwise, budget=budget, runs=runs, seconds=seconds, tables=tables)
     mechanism = make(name, settings)
+    if mechanism.takes_linked:
+        orders = [make(name, {**settings, "children": children}) for children in ("chain", "independent")]
+        found = [audit_linked(order, budget=budget, runs=runs, seconds=seconds) for order in orders]
+        return Report(tuple(audit for report in found for audit in report.audits), (), found[0].skipped)
     alone = audit_mechanism(mechanism, budget=budget, runs=runs, seconds=seconds, tables=tables)
     try:
         stratified = audit_mechanism(

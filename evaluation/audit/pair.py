@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -90,13 +90,22 @@ class NeighbouringTables:
         of them.
         """
         rng, neighbours = np.random.default_rng(), budget.neighbours
+        here = load_rows(world.schema, open_source(base))
+        others = (_neighbour(world, base, rng, neighbours) for _ in range(number))
+        return cls.among(here, (load_rows(world.schema, open_source(rows)) for rows in others), first, budget)
+
+    @classmethod
+    def among(cls, here: Rows, others: Iterable[Rows], first: Run, budget: Budget) -> NeighbouringTables:
+        """NeighbouringTables: `here`, on whose rows the Run `first` was recorded, and that of `others` told apart best.
+
+        Others are neighbours in the budget's notion; Unsupported if no exact answer differs on any of them.
+        """
+        neighbours = budget.neighbours
         asked = [a for batch in first.batches for a in batch]
         answers: Sequence[Any] = [answer for given in first.answers for answer in given]
-        here = load_rows(world.schema, open_source(base))
         exact = exact_answers(here, asked)
         most, told, noise, there = Fraction(-1), -1.0, 0.0, here
-        for _ in range(number):
-            rows = load_rows(world.schema, open_source(_neighbour(world, base, rng, neighbours)))
+        for rows in others:
             found = list(zip(asked, exact, exact_answers(rows, asked), answers, strict=True))
             costs = [privacy_loss(a, one, two, neighbours, answer) for a, one, two, answer in found]
             noisy, tells = 0.0, 0.0
@@ -143,7 +152,7 @@ class NeighbouringTables:
         """Sentence on the recorded questions that differ on the tables, and for zCDP on the share of rho they use."""
         asked = sum(len(batch) for batch in self.run.batches)
         text = f"{len(self.transcript.asked)} of {asked} recorded questions differ between the two tables"
-        if self.currency == Currency.ZCDP:
+        if self.currency in IN_RHO:
             spent = Spending(self.budget.neighbours, self.run.charges).spent()
             text += f", and they use {float(self.cost / spent):.0%} of what was charged"
             text += f" and show {self.information / float(spent):.0%}" * (self.information < 0.995 * float(self.cost))

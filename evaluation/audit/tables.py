@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.budget import Budget, Currency
+from stratsynth.accounting.exact import EXACT
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.rows import StoredRows
-from stratsynth.evaluation.audit.audited import AuditedAnswers
+from stratsynth.evaluation.audit.audited import AuditedAnswers, unlimited_allotment
 from stratsynth.evaluation.audit.broken import Breakage, whole_rho_for_each_table
 from stratsynth.evaluation.audit.estimators import jittered
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
@@ -34,18 +36,18 @@ BUDGET = Budget(1, 1e-6)
 GROUP = "GROUP"
 
 
-def tables(k: int = 20) -> Experiment:
+def tables(k: int = 20, accounting: str = "zcdp") -> Experiment:
     """Experiment on a target record alone in its cell of each of k tables, present or absent.
 
     The score is the log-likelihood ratio of the k noisy cells. The claim is mu = sqrt(2 rho) for the rho that the
-    driver charged: the exact privacy loss of Gaussian noise of that price.
+    driver charged: the exact privacy loss of Gaussian noise of that price, and in `exact` what it promises.
     """
     cliques: tuple[Clique, ...] = tuple(("A", f"B{i}") for i in range(k))
-    rho = BUDGET.zcdp().rho
+    currency, rho = Currency(accounting), replace(BUDGET, accounting=accounting).zcdp().rho
 
     def ask(side: int, present: bool, breakage: Breakage | None) -> tuple[AuditedAnswers, NDArray[np.float64]]:
         schema = _schema(side, k)
-        audited = AuditedAnswers(_rows(schema, side * side * present, side), breakage)
+        audited = AuditedAnswers(_rows(schema, side * side * present, side), breakage, unlimited_allotment(currency))
         return audited, _sum(run(counts(cliques, rho=rho), schema, audited))
 
     charged = float(ask(1, False, None)[0].charged())
@@ -60,7 +62,7 @@ def tables(k: int = 20) -> Experiment:
     mu = math.sqrt(2 * charged)
     forgotten = Fault("sqrt(k) forgotten", whole_rho_for_each_table, normal(math.sqrt(k) * mu), 0.2, must=True)
     faults = (*quieter(lambda share: normal(mu / share)), *([forgotten] if k > 1 else []))
-    return Experiment(f"counts: {k} tables", (Point(mu, 0.0),), draw, faults)
+    return Experiment(f"counts: {k} tables{', exact' * (accounting == EXACT)}", (Point(mu, 0.0),), draw, faults)
 
 
 def move() -> Experiment:

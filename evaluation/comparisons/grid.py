@@ -107,6 +107,11 @@ class Grid:
         Unsupported for data without a path; RecipeError for unknown keys and keys that contradict each other.
         """
         said = dict(recipe.compare or {})
+        if recipe.data.parent is not None:
+            raise Unsupported(
+                "[compare] fits and scores releases of one table. Of two linked tables fit one recipe after another on "
+                "public data, and `stratsynth evaluate` each."
+            )
         if recipe.data.path is None:
             raise Unsupported(
                 "[compare] scores releases row by row, in the memory of this process, and reads no table of Spark into "

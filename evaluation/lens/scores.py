@@ -86,6 +86,10 @@ def lens(
     """
     recipe = _read(recipe)
     check_integer("lens: repeats", repeats, 2, 1000)
+    if recipe.data.parent is not None:
+        raise Unsupported(
+            "lens: the loss of two linked tables is not split into its causes; `evaluate` has their errors."
+        )
     if recipe.schema().row_weight.column is not None:
         raise Unsupported(
             "lens: rows with weights of their own are not split; `evaluate` compares with weighted totals."

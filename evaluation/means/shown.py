@@ -44,9 +44,10 @@ def show_means(
 
     number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)
-    if recipe.how().returns != Returns.ESTIMATES:
+    if (kind := recipe.how().returns) != Returns.ESTIMATES:
+        gives = "two linked tables" if kind == Returns.TABLES else "rows"
         raise UsageError(
-            f"{recipe.mechanism.name} releases rows, not means; the mechanisms for means are coinpress "
+            f"{recipe.mechanism.name} releases {gives}, not means; the mechanisms for means are coinpress "
             f"and clipped_mean."
         )
     folder = out if out is not None else recipe.directory

@@ -32,6 +32,7 @@ NAMES = (
     "design",
     "ordered",
     "small",
+    "exact",
     "fair",
     "linked",
 )
@@ -43,7 +44,7 @@ ONLY = {
     "answers": MADE,
     "scale": ("mst", "aim", "duckdb", "spark"),
     "strata": ("independent", "pooled", "aim", "mst"),
-    "prior": ("borrowed",),
+    "prior": ("borrowed", "ladder"),
     "census": ("numbers",),
     "fair": ("more",),
 }
@@ -75,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
         "`linear`, for linear regressions beside each other; answers: "
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
         "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
-        "prior: `borrowed`, for other constants of what groups borrow from the others; census: `numbers`, for the "
+        "prior: `borrowed`, for other constants of what groups borrow from the others, or `ladder`, for public samples "
+        "from even to biased; census: `numbers`, for the "
         "errors of incomes, with or without --acs; fair: `more`, several groups and three classes",
     )
     parser.add_argument(
@@ -102,9 +104,9 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds",
         type=_count,
         metavar="N",
-        help="pooled, prior, predict, first, ordered, small, fair, answers, intervals, design, linked, frames, census "
-        "--only numbers: repetitions, 5 by default, of fair 3, of answers and design 1,000, of intervals 300, of the "
-        "last three 1",
+        help="pooled, prior, predict, first, ordered, small, exact, fair, answers, intervals, design, linked, frames, "
+        "census --only numbers: repetitions, 5 by default, of fair 3, of exact 20, of answers and design 1,000, of "
+        "intervals 300, of the last three 1",
     )
     parser.add_argument(
         "--jobs", type=_count, default=1, metavar="N", help="answers: fits at the same time, 1 by default"
@@ -134,7 +136,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'; fair")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV); fair")
     parser.add_argument(
-        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered, small: CSV or Parquet besides"
+        "--tables",
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="frames, first, ordered, small: CSV or Parquet besides; "
+        "prior --only ladder: private and public rows in turn",
     )
     parser.add_argument(
         "--millions",
@@ -199,6 +206,15 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             **epsilons,
         },
         "prior": {
+            "tables": arguments.tables,
+            "acs": arguments.acs,
+            "prior": arguments.prior,
+            "base": arguments.base,
+            "seeds": seeds,
+            **epsilons,
+        }
+        if only == "ladder"
+        else {
             "acs": arguments.acs,
             "prior": arguments.prior,
             "wrong": arguments.wrong,
@@ -223,6 +239,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "frames": {"tables": arguments.tables, "seeds": arguments.seeds or 1, **epsilons},
         "first": {"tables": arguments.tables, "seeds": seeds},
         "design": {"seeds": seeds},
+        "exact": {"seeds": arguments.seeds or 20},
         "small": {"tables": arguments.tables, "seeds": seeds, **epsilons},
         "ordered": {
             "tables": arguments.tables,

@@ -109,11 +109,11 @@ def _error(frame: pd.DataFrame, schema: Schema, mechanism: Any, epsilon: float, 
     for clique in some_cliques(schema.names, 3, TRIPLES):
         place = np.ravel_multi_index([codes[column] for column in clique], schema.shape(clique))
         real = np.bincount(place, minlength=int(np.prod(schema.shape(clique)))) / len(place)
-        errors.append(np.abs(_table(model, clique) - real).sum())
+        errors.append(np.abs(table_of(model, clique) - real).sum())
     return float(np.mean(errors))
 
 
-def _table(model: Any, clique: Sequence[str]) -> Any:
+def table_of(model: Any, clique: Sequence[str]) -> Any:
     """Return the flat array of a clique's cell probabilities under a model, graphical or of independent columns."""
     if hasattr(model, "marginal"):
         return model.marginal(tuple(clique)).ravel()

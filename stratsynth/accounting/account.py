@@ -63,13 +63,8 @@ class FitAccount:
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Count the charges of a batch; BudgetRefused, counting nothing, if they would pass a cap.
 
-        Args:
-            moment: Number of the batch, from 0; unused by an account in memory.
-            asked: Journal key of the batch; unused by an account in memory.
-            charges: Of all questions of the batch.
-            distance: Total variation between the noise as sampled, tails cut off, and as priced. A mechanism within
-                distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that much of delta was
-                set aside.
+        The batch has number `moment`, from 0, and journal key `asked`; `distance` is the total variation between its
+        noise as sampled, tails cut off, and as priced, for which a part of delta was set aside.
         """
         with self.lock:
             self._check(charges, distance)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from stratsynth.accounting.zcdp import rho_of
+from stratsynth.accounting.exact import EXACT, epsilon_exact
+from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.checks import is_texts, number, one_of
 from stratsynth.errors import Unsupported, UsageError
 
@@ -54,6 +55,8 @@ class Currency(StrEnum):
 
     ZCDP = "zcdp"
     """rho of zero-concentrated DP; adds up adaptively and is converted to epsilon once."""
+    EXACT = EXACT
+    """rho = mu^2 / 2 of Gaussian DP, of Gaussian tables and sums alone; as `zcdp`, but converted by its exact curve."""
     PURE = "pure"
     """epsilon of pure DP, delta being 0; adds up adaptively."""
     SAMPLED = "sampled"
@@ -64,10 +67,12 @@ class Currency(StrEnum):
     @property
     def unit(self) -> str:
         """Word for an amount of the currency in certificates and ledgers: `rho`, `steps` or `epsilon`."""
-        return {"zcdp": "rho", "sampled": "steps"}.get(self.value, "epsilon")
+        return {"zcdp": "rho", "exact": "rho", "sampled": "steps"}.get(self.value, "epsilon")
 
 
-OPENED_IN_RHO = (Currency.ZCDP, Currency.SAMPLED)
+IN_RHO: Mapping[Currency, Callable[[float, float], float]] = {Currency.ZCDP: epsilon_of, Currency.EXACT: epsilon_exact}
+"""Conversion of rho, at a delta, to epsilon, by currency."""
+OPENED_IN_RHO = (*IN_RHO, Currency.SAMPLED)
 """Currencies of fits whose first question costs rho; that of others costs pure epsilon."""
 
 
@@ -92,6 +97,8 @@ class Budget:
     stands beside a budget wherever one is digested."""
     first: float | None = field(default=None, metadata={"digest": False})
     """Share of the amount that a fit's first question costs; 0 for no such question, None for the default of fits."""
+    accounting: str = field(default="zcdp", metadata={"digest": False})
+    """Currency of fits that spend rho, `zcdp` or `exact`. Allotments, which are digested beside budgets, name it."""
     least: float | None = field(default=None, metadata={"digest": False})
     """Smallest epsilon of a stratum, where strata have budgets of their own: `first` is a share of its amount."""
 
@@ -107,6 +114,7 @@ class Budget:
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
             raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
         one_of("budget: neighbours", self.neighbours, [n.value for n in Neighbours])
+        one_of("budget: accounting", self.accounting, list(IN_RHO))
         object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
         if not is_texts(self.public) or (self.public and self.neighbours != Neighbours.ATTRIBUTE):
             raise UsageError("budget: which columns are public is said by the schema, as public = true.")
@@ -135,10 +143,13 @@ class Budget:
         return self.first * (whose.zcdp() if currency in OPENED_IN_RHO else whose.pure()).amount
 
     def zcdp(self) -> Allotment:
-        """Return an Allotment of rho per row, by the optimal conversion; 1/k^2 of rho for units of k rows."""
+        """Return an Allotment of rho per row, by the conversion of its accounting; 1/k^2 of rho for units of k rows."""
+        currency = Currency(self.accounting)
+        if currency == Currency.EXACT:
+            self._single('accounting = "exact" is')
         self._slack("rho")
-        rho = self._row(rho_of(self.epsilon, self.delta - self.truncation_delta), 2)
-        return Allotment(Currency.ZCDP, less(rho, self.opening(Currency.ZCDP)), self)
+        rho = self._row(rho_of(self.epsilon, self.delta - self.truncation_delta, IN_RHO[currency]), 2)
+        return Allotment(currency, less(rho, self.opening(currency)), self)
 
     def pure(self) -> Allotment:
         """Return an Allotment of pure epsilon per row, with delta 0: epsilon / k for units of k rows."""
@@ -174,7 +185,7 @@ class Budget:
         if self.rows > 1:
             raise Unsupported(
                 f"budget: {what} priced for single rows only, not for a {self.unit} of up to {self.rows} rows. "
-                "Use a mechanism that spends rho, or max_rows = 1."
+                "Use a mechanism that spends rho in zcdp, or max_rows = 1."
             )
 
 
@@ -207,13 +218,13 @@ class Allotment:
     def opening(self) -> Allotment | None:
         """Allotment of the first question, per row, which is reserved before the rest; None without such a question."""
         amount = self.promise.opening(self.currency)
-        currency = Currency.ZCDP if self.currency in OPENED_IN_RHO else Currency.PURE
+        currency = Currency(self.promise.accounting) if self.currency in OPENED_IN_RHO else Currency.PURE
         return Allotment(currency, amount, self.promise.plain) if amount else None
 
     @property
     def rho(self) -> float:
-        """Amount of rho per row, of a zCDP allotment; a UsageError for other currencies."""
-        if self.currency != Currency.ZCDP:
+        """Amount of rho per row, of an allotment in rho; a UsageError for other currencies."""
+        if self.currency not in IN_RHO:
             raise UsageError(f"a fit that spends in {self.currency} has no rho.")
         return self.amount
 

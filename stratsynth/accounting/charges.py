@@ -26,7 +26,7 @@ MOST_TIMES = 2**31
 """Largest number of answers that one entry of a joined list may stand for."""
 FIRST = "usable"
 """Kind of a fit's first question, which is asked of everybody before the rest is reserved."""
-POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
+POWER = {Currency.ZCDP: 2, Currency.EXACT: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
 """Exponent of sensitivity in the price at equal noise: 2 for rho, 1 for epsilon; 0 if priced by a formula of its
 own."""
 

@@ -16,6 +16,15 @@ CONVERSIONS: Mapping[Currency, Mapping[str, str]] = {
         "optimisation": "golden section over log(a - 1); every order a is valid, so one that is not the best "
         "overstates epsilon",
     },
+    Currency.EXACT: {
+        "from": "rho = mu^2 / 2 of Gaussian DP, added up",
+        "formula": "the least epsilon with Phi(mu / 2 - epsilon / mu) - exp(epsilon) Phi(-mu / 2 - epsilon / mu) <= "
+        "d exp(-6e-7 rho), and 6e-7 rho on top for discrete noise, where d = delta - truncation_delta",
+        "source": "Dong, Roth and Su 2022, Gaussian Differential Privacy (arXiv:1905.02383), Corollary 2.13; adaptive "
+        "composition: Smith and Thakurta 2022, Fully Adaptive Composition for Gaussian Differential Privacy "
+        "(arXiv:2210.17520)",
+        "optimisation": "bisection from above, rounded up",
+    },
     Currency.PURE: {
         "from": "epsilon of pure DP, added up",
         "formula": "epsilon = the sum of epsilons; delta = 0",

@@ -18,7 +18,7 @@ from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.lines import Shared, allotment_of, head_of, reservations, runs_of, shared_by
 from stratsynth.accounting.standing import Outlook, afford_all, largest, readable, rule
-from stratsynth.accounting.totals import total
+from stratsynth.accounting.totals import in_rho, total
 from stratsynth.errors import UsageError
 
 
@@ -87,12 +87,13 @@ def read_ledger(path: Path) -> dict[str, Any]:
     ]  # fmt: skip
     left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
     if cap is not None:
-        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"), public=head.get("public", ()))
+        unit, public = head.get("unit", "record"), head.get("public", ())
+        like = Budget(1.0, head["delta"], head["neighbours"], unit, public=public, accounting=in_rho(reserved)[0])
         left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
     return {
         "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,
         **({"public_columns": head["public"]} if "public" in head else {}),
-        "spent_epsilon": spent, **left, "rule": rule(head["delta"]), "fits": fits,
+        "spent_epsilon": spent, **left, "rule": rule(head["delta"], in_rho(reserved)[0]), "fits": fits,
     }  # fmt: skip
 
 

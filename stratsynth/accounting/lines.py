@@ -152,10 +152,11 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
 
 
 def stated_budget(budget: Budget) -> dict[str, Any]:
-    """Return a budget as a dict of `Budget`'s arguments; unit, rows and public columns only if not the defaults."""
+    """Return a budget as a dict of `Budget`'s arguments; unit, rows, public columns, accounting if not the defaults."""
     unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
-    public = {"public": list(budget.public)} if budget.public else {}
-    return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **public}
+    more: dict[str, Any] = {"public": list(budget.public)} if budget.public else {}
+    more |= {"accounting": budget.accounting} if budget.accounting != Currency.ZCDP else {}
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **more}
 
 
 def allotment_of(line: Mapping[str, Any]) -> Allotment:

@@ -1,15 +1,8 @@
 """Prices of a fit: epsilon of its guarantee, and epsilon under other notions of neighbour.
 
-    add-remove             one record (or unit) more or fewer
-    move                   its stratum changes, and what follows from it in tables of everybody
-    replace-within-group   its other values change, and its stratum does not
-    replace                everything about it changes
-    attribute              what is not public about it changes: priced as replace-within-group, as strata are of public
-                           columns. All other steps are then not protected, and have no price (None).
-
-Charges are priced one by one. What was reserved and not spent could have gone to the kind of question with the
-largest factor, whose sensitivity doubles when a record is exchanged: four times the rho, twice the epsilon.
-If answers decide which questions are asked (`Mechanism.adaptive`), the whole allotment is priced so.
+Steps are `add-remove`, `move`, `replace-within-group`, `replace` and `attribute`: docs/privacy.md, section 9. Charges
+are priced one by one; what was reserved and not spent as the dearest kind of question could cost; and if answers decide
+which questions are asked (`Mechanism.adaptive`), the whole allotment so.
 """
 
 from __future__ import annotations
@@ -18,13 +11,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours, less
+from stratsynth.accounting.budget import IN_RHO, Allotment, Budget, Currency, Neighbours, less
 from stratsynth.accounting.charges import FIRST, Spending
-from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import MechanismError
 
 STEPS = ("add-remove", "move", "replace-within-group", "replace")
-DEAREST = {Currency.ZCDP: 4, Currency.PURE: 2, Currency.SAMPLED: 1, Currency.CLAIMED: 1}
+DEAREST = {Currency.ZCDP: 4, Currency.EXACT: 4, Currency.PURE: 2, Currency.SAMPLED: 1, Currency.CLAIMED: 1}
 """Largest price factor of any kind of question under replace-one, by currency: its sensitivity doubles.
 
 Steps on samples and claims are priced by formulas of their own."""
@@ -73,16 +65,16 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
     if allot.currency == Currency.PURE:
         return {step: float(amount) for step, amount in amounts.items()}
     delta = budget.delta - budget.truncation_delta
-    return {step: epsilon_of(float(amount), delta) for step, amount in amounts.items()}
+    return {step: IN_RHO[allot.currency](float(amount), delta) for step, amount in amounts.items()}
 
 
 def check_allotment(allot: Allotment, budget: Budget) -> None:
     """Raise MechanismError for an allotment `allot` of another budget, not positive, infinite or beyond the budget."""
     delta = budget.delta - budget.truncation_delta
     within = allot.promise == budget and 0 < allot.amount < math.inf
-    if allot.currency == Currency.ZCDP:
+    if allot.currency in IN_RHO:
         # rho and epsilon are bounded by the budget's own conversion, steps by their privacy loss distribution.
-        within = within and allot.amount <= budget.zcdp().amount
+        within = within and allot.currency == budget.accounting and allot.amount <= budget.zcdp().amount
     elif allot.currency == Currency.PURE:
         within = within and allot.amount <= budget.pure().amount
     elif allot.currency == Currency.SAMPLED:

@@ -39,15 +39,17 @@ def budget_of(
     *,
     first: float | None = None,
     public: bool = False,
+    accounting: str = "zcdp",
 ) -> Budget:
     """Return a `Budget` of epsilon, `delta`, `neighbours`; a larger epsilon gives a `PublicBudget` if `public` is True.
 
-    `first` is the share that a first question costs, None for the default; UsageError for such an epsilon otherwise.
+    `first` is the share that a first question costs, None for the default, `accounting` "zcdp" or "exact"; UsageError
+    for such an epsilon otherwise.
     """
     large = (is_number(epsilon) or (isinstance(epsilon, float) and epsilon == math.inf)) and epsilon > MOST_EPSILON
     if large and not public:
         check_private_epsilon(epsilon)
-    return (PublicBudget if large else Budget)(epsilon, delta, neighbours, first=first)
+    return (PublicBudget if large else Budget)(epsilon, delta, neighbours, first=first, accounting=accounting)
 
 
 def check_private_epsilon(epsilon: float) -> None:

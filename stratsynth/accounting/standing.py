@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Budget, Currency
-from stratsynth.accounting.totals import total
+from stratsynth.accounting.budget import IN_RHO, MOST_EPSILON, Allotment, Budget, Currency
+from stratsynth.accounting.totals import in_rho, total
 from stratsynth.accounting.units import per_unit
-from stratsynth.accounting.zcdp import epsilon_of, rho_of
+from stratsynth.accounting.zcdp import rho_of
 from stratsynth.errors import BudgetRefused
 
 
@@ -73,9 +73,10 @@ def readable(reserved: Sequence[Allotment], delta: float) -> float:
     delta = judged_at(reserved, delta)
     if total(reserved, delta) < math.inf:
         return delta
-    used = math.fsum(a.promise.truncation_delta if a.currency == Currency.ZCDP else a.delta for a in reserved)
+    _, counted, others = in_rho(reserved)
+    used = math.fsum([*(a.promise.truncation_delta for a in counted), *(a.delta for a in others)])
     # rho needs some delta left: as much again, for a sum of `used` and a far smaller delta may round to `used`
-    return used + max(delta, used) if any(a.currency == Currency.ZCDP for a in reserved) else used
+    return used + max(delta, used) if counted else used
 
 
 MOST_TOTAL = 1e4
@@ -99,16 +100,15 @@ def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: f
 
     def asked(epsilon: float) -> Allotment:
         promise = replace(like.promise, epsilon=epsilon)
-        return per_unit(promise.zcdp()) if like.currency == Currency.ZCDP else replace(like, promise=promise)
+        return per_unit(promise.zcdp()) if like.currency in IN_RHO else replace(like, promise=promise)
 
-    if like.currency == Currency.ZCDP:
-        others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
-        counted = [allot for allot in (*reserved, like) if allot.currency == Currency.ZCDP]
+    currency, counted, others = in_rho([*reserved, like])
+    if like in counted:
         left = delta - math.fsum([a.delta for a in others] + [a.promise.truncation_delta for a in counted])
         epsilon = min(cap - math.fsum(allot.promise.epsilon for allot in others), MOST_TOTAL)
-        rho = rho_of(epsilon, left) if 0 < left < 1 and epsilon > 0 else 0.0
+        rho = rho_of(epsilon, left, IN_RHO[currency]) if 0 < left < 1 and epsilon > 0 else 0.0
         free = float(Fraction(rho) - sum(Fraction(allot.amount) for allot in counted[:-1]))
-        most = epsilon_of(free, like.promise.delta - like.promise.truncation_delta) if free > 0 else 0.0
+        most = IN_RHO[like.currency](free, like.promise.delta - like.promise.truncation_delta) if free > 0 else 0.0
     else:
         most = cap - total(reserved, delta)
     most = min(most, MOST_EPSILON)
@@ -130,15 +130,20 @@ def fitting(epsilon: float, like: Allotment) -> str:
     return f"The largest epsilon that fits now is {epsilon:g}, at delta {like.promise.delta:g}."
 
 
-def rule(delta: float) -> str:
-    """Return a sentence for readers who would add epsilons plainly, on how they add up on an account at `delta`."""
+def rule(delta: float, currency: Currency = Currency.ZCDP) -> str:
+    """Return a sentence on how epsilons add up at `delta` on an account of `currency`, for who would add them plainly.
+
+    The currency is `zcdp` or `exact`, that of the account's first fit in rho.
+    """
     if not delta:
         return "Epsilons add up plainly here: at delta 0, as this account is stated, only fits in pure epsilon count."
-    one = Budget(1.0, delta).zcdp()
+    one = Budget(1.0, delta, accounting=currency).zcdp()
+    exact = currency == Currency.EXACT
+    how = 'Gaussian DP, as in its first fit with accounting = "exact"' if exact else "zCDP"
     return (
         f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho "
-        f"(zCDP), and rho is turned into epsilon once, at delta {delta:g}; fits in other currencies add up as epsilon "
-        "itself."
+        f"({how}), and rho is turned into epsilon once, at delta {delta:g}; fits in other currencies"
+        f"{', zCDP among them,' if exact else ''} add up as epsilon itself."
     )
 
 
@@ -149,7 +154,7 @@ def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: fl
     why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"
     return (
         f"ledger: refused before reading: asked epsilon {asked:.6g}, remaining {left:.6g} of {cap:g}; {why}. "
-        f"{fitting(largest(cap, reserved, new, delta), new)} {rule(delta)}"
+        f"{fitting(largest(cap, reserved, new, delta), new)} {rule(delta, in_rho([*reserved, new])[0])}"
     )
 
 
@@ -170,6 +175,8 @@ class Outlook:
     """Largest epsilon that one fit like the first would be granted before them; None without a cap."""
     granted: bool = True
     """True if all of them together keep to the cap."""
+    currency: Currency = Currency.ZCDP
+    """Currency, `zcdp` or `exact`, in which the account adds up fits in rho."""
 
     @property
     def left_epsilon(self) -> float | None:
@@ -210,8 +217,9 @@ def afford_all(
         why = f"they would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "delta is used up"
         raise BudgetRefused(
             f"ledger: refused before reading: {len(new)} fits ask epsilon {asked:.6g} together, remaining {left:.6g} "
-            f"of {cap:g}; {why}. {fitting(largest(cap, reserved, new[0], delta), new[0])} {rule(delta)}"
+            f"of {cap:g}; {why}. {fitting(largest(cap, reserved, new[0], delta), new[0])} "
+            f"{rule(delta, in_rho([*reserved, *new])[0])}"
         )
     after = after if after < math.inf else total([*reserved, *new], readable([*reserved, *new], delta))
     most = None if cap is None or like is None else largest(cap, reserved, like, delta)
-    return Outlook(len(new), asked, spent, after, cap, most, granted=not beyond)
+    return Outlook(len(new), asked, spent, after, cap, most, not beyond, in_rho([*reserved, *new])[0])

@@ -1,6 +1,8 @@
 """Totals of an account: the epsilon of all fits on a data file together, and the check against the cap.
 
-Fits priced in rho add up in rho and are converted once; all others add up as (epsilon, delta).
+Fits priced in rho add up in rho and are converted once, by the conversion of the first of them: an account keeps to
+one, as a choice between two that answers may guide would be covered by neither. Rho of `exact` is rho of zCDP too, so
+under zCDP both add up; under `exact`, zCDP fits do not. All others add up as (epsilon, delta).
 """
 
 from __future__ import annotations
@@ -9,15 +11,21 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Currency
-from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.accounting.budget import IN_RHO, MOST_EPSILON, Allotment, Currency
 from stratsynth.errors import BudgetRefused, UsageError
+
+
+def in_rho(reserved: Sequence[Allotment]) -> tuple[Currency, list[Allotment], list[Allotment]]:
+    """Return (`Currency` of an account with `reserved`, each `Allotment` that it adds up in rho, all others)."""
+    currency = next((allot.currency for allot in reserved if allot.currency in IN_RHO), Currency.ZCDP)
+    kinds = set(IN_RHO) if currency == Currency.ZCDP else {currency}
+    counted = [allot for allot in reserved if allot.currency in kinds]
+    return currency, counted, [allot for allot in reserved if allot.currency not in kinds]
 
 
 def total(reserved: Sequence[Allotment], delta: float) -> float:
     """Return the epsilon at `delta` of all allotments `reserved` together, a number; infinite if delta is too small."""
-    counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
-    others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
+    currency, counted, others = in_rho(reserved)
     left = delta - math.fsum(allot.delta for allot in others)
     epsilon = math.fsum(  # a part of a pure fit is that part of its epsilon
         min(a.promise.epsilon, a.amount) if a.currency == Currency.PURE else a.promise.epsilon for a in others
@@ -25,7 +33,7 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
     if counted:
         left -= math.fsum(allot.promise.truncation_delta for allot in counted)
         rho = sum((Fraction(allot.amount) for allot in counted), Fraction(0))
-        epsilon += epsilon_of(float(rho), left) if left > 0 else math.inf
+        epsilon += IN_RHO[currency](float(rho), left) if left > 0 else math.inf
     # a lone fit may use the whole delta; the sum of floats may exceed it in its last bit
     return epsilon if left >= -1e-12 * delta else math.inf
 

@@ -1,21 +1,12 @@
 """Privacy units of several rows: the cost of all rows of one unit together.
 
-A unit (a person, a household) has at most k rows in the fit: loading keeps the first k of each unit, in the order
-in which the unit's own rows stand, whatever other rows there are. Adding or removing a unit is then k steps, each of
-one row more or fewer, and every step costs what the accounting of single rows says. Group privacy adds them up:
-k times epsilon for pure, k squared times rho for zCDP (Bun and Steinke 2016, Proposition 1.9), for the fit as a
-whole, adaptive or not.
+A unit (a person, a household) has at most k rows in the fit, the first k of its own. Adding or removing it is k steps
+of one row, and group privacy adds them up, wherever its rows lie: k times epsilon for pure, k squared times rho for
+zCDP (docs/privacy.md, section 7). So a mechanism is given 1/k of a pure budget and 1/k^2 of a rho, and every charge is
+made for the whole unit: an answer that one row moves by D, k rows move by kD.
 
-That holds across strata too. Parallel composition is used for one row at a time, and a row lies in one stratum of
-each split; the rows of one unit may lie in as many strata as they like. (Worked out directly: a unit with m_s rows
-in stratum s costs the sum of m_s^2 rho_s, and that is at most k^2 times the dearest rho_s.) It holds for moves and
-exchanges, when no more than k rows change.
-
-So a mechanism is given 1/k of a pure budget and 1/k^2 of a rho, and every charge is made for the whole unit: an
-answer that one row moves by D, k rows move by kD.
-
-Not covered, and refused: steps on Poisson samples, whose price for k rows is not k times anything; claims of
-third-party code; and neighbours that replace a unit, since units have different numbers of rows.
+Not covered, and refused: steps on Poisson samples, whose price for k rows is not k times anything; `exact`; claims of
+third-party code; and neighbours that replace a unit of several rows. One of linked tables weighs as a row does.
 """
 
 from __future__ import annotations
@@ -27,6 +18,7 @@ from typing import TYPE_CHECKING
 from stratsynth.accounting.budget import UNIT_SLACK, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import POWER, Charge
 from stratsynth.errors import Unsupported
+from stratsynth.schema.counted_tables import SharedWeight
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
@@ -38,7 +30,7 @@ def protecting(budget: Budget, schema: Schema) -> Budget:
     if budget.neighbours == Neighbours.ATTRIBUTE:
         _check_attribute(schema)
         return replace(budget, unit=unit, rows=rows, public=schema.public)  # which refuses units of several rows
-    if budget.neighbours == Neighbours.REPLACE and not isinstance(schema.unit, str):
+    if budget.neighbours == Neighbours.REPLACE and not isinstance(schema.unit, str | SharedWeight):
         raise Unsupported(
             f"budget: exchanging one {unit} for another, with another number of rows, is no defined step; use "
             'neighbours = "add-remove". The certificate prints what an exchange would cost.'

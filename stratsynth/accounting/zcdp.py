@@ -12,6 +12,7 @@ the last bit of floating point; `rho_of` keeps a relative 1e-12 below the exact 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -40,14 +41,14 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 @lru_cache(maxsize=1024, typed=True)  # every stratum of a fit asks for the same budget
-def rho_of(epsilon: float, delta: float) -> float:
-    """Return the largest rho whose conversion is at most epsilon at delta, a relative 1e-12 below it."""
+def rho_of(epsilon: float, delta: float, convert: Callable[[float, float], float] = epsilon_of) -> float:
+    """Return the largest rho whose conversion, by `convert`, is at most epsilon at delta, a relative 1e-12 below it."""
     low, high = 0.0, epsilon
-    while epsilon_of(high, delta) <= epsilon:  # rho <= epsilon holds for small delta only
+    while convert(high, delta) <= epsilon:  # rho <= epsilon holds for small delta only
         high *= 2
     while high - low > 1e-15 * high:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if epsilon_of(middle, delta) <= epsilon else (low, middle)
+        low, high = (middle, high) if convert(middle, delta) <= epsilon else (low, middle)
     return low * (1 - _SLACK)

@@ -22,7 +22,6 @@ from stratsynth.answers.squares import Functions, Squares
 from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import UsageError
 from stratsynth.models.estimate import Estimate
-from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
@@ -76,11 +75,6 @@ class Answers:
     @cached_property
     def squares(self) -> Squares:
         """`Squares`, least squares over all tables of this release; UsageError for a release without tables."""
-        if isinstance(self._schema, CountedTables):
-            raise UsageError(
-                "query: noisy tables of linked tables have several totals, and no answer is made of all of them: count "
-                "in what sample_tables draws, or read measurements.parquet."
-            )
         if self._tables == "none":
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
         measurements = self._measurements()

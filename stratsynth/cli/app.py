@@ -177,14 +177,19 @@ def sample(
     rows: Annotated[
         int | None,
         typer.Option(
-            "-n", "--rows", metavar="N", help="How many rows, of linked tables parents; not needed with --by-group."
+            "-n",
+            "--rows",
+            metavar="N",
+            help="How many rows; not needed with --by-group. Of linked tables parents, by default as many as were "
+            "declared, or measured.",
         ),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN=LEVEL",
-            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns.",
+            help="Only rows with this level, or COLUMN>=NUMBER, COLUMN<=NUMBER; repeat for more levels or columns. Of "
+            "linked tables parents, and of the child's columns parents with such a child row.",
         ),
     ] = None,
     balance: Annotated[
@@ -214,11 +219,12 @@ def sample(
             help="Rows of each group by the release's own shares, or by the sizes that were measured.",
         ),
     ] = "declared",
+    csv: Annotated[bool, typer.Option("--csv", help="Linked tables as .csv files, in place of .parquet.")] = False,
 ) -> None:
     """Draw synthetic rows from a release. Costs no privacy."""
     from stratsynth.cli.work import sample_release
 
-    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group, like, groups)
+    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group, like, groups, csv=csv)
     echo(f"{number:,} rows written to {out}{rules}", done=f"{out} is complete.")
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from stratsynth.planning import Plan
     from stratsynth.release import Release
+    from stratsynth.release.linked_draw import LinkedDrawing
     from stratsynth.release.shown import CertificateRecord
     from stratsynth.schema import Schema
 
@@ -118,11 +119,14 @@ def sample_release(
     by_group: Path | None = None,
     like: Path | None = None,
     groups: str = "declared",
+    *,
+    csv: bool = False,
 ) -> tuple[int, str]:
     """Draw rows of the release `folder` to the file or folder `out`; return (number, line on rules or "").
 
     Others are options of the command `sample`: `rows` in all or `by_group` (else UsageError), conditions `where`,
-    `seed`, columns to `balance`, a file whose spelling is `like` it, `groups` by declared or measured sizes.
+    `seed`, columns to `balance`, a file whose spelling is `like` it, `groups` by declared or measured sizes; of linked
+    tables `csv` for files of that kind.
     """
     from stratsynth.cli.queries import levels
     from stratsynth.data.writing import write_table
@@ -130,6 +134,7 @@ def sample_release(
     from stratsynth.models.base import Returns
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
+    from stratsynth.release.linked_draw import LinkedDrawing
     from stratsynth.release.page.words import rules_line
     from stratsynth.release.sampling import PIECE, SampleRequest
     from stratsynth.release.streaming import is_folder, write_file, write_folder
@@ -141,18 +146,21 @@ def sample_release(
     elif like is not None:
         raise UsageError("--as writes one file, in the spelling of another; name a .csv or .parquet file with -o.")
     condition = levels(where, "--where")
-    if rows is None and by_group is None:
-        raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
+    if rows is None and by_group is None and release.model.returns != Returns.TABLES:
+        raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     if release.model.returns == Returns.TABLES:
-        if condition or columns or by_group is not None or like is not None or groups != "declared":
+        if columns or by_group is not None or like is not None or groups != "declared":
             raise UsageError(
-                "this release draws two linked tables: give their number of parents, -n, and --seed alone."
+                "this release draws two linked tables: of the options give -n, their number of parents, --where, "
+                "--seed and --csv alone."
             )
         if out.suffix.lower() in {".csv", ".parquet"}:
             raise UsageError(f"two linked tables are written to a folder, and {out} is the name of a file.")
-        return _sample_linked(release, rows or 0, seed, out)
+        return _sample_linked(LinkedDrawing.of(release, rows, seed, condition), out, csv=csv)
+    if csv:
+        raise UsageError("--csv is for two linked tables; name a .csv file with -o.")
     release = release.by_measured_sizes() if groups == "measured" else release
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
     with warnings.catch_warnings(record=True) as said:
@@ -174,22 +182,19 @@ def sample_release(
     return number, f"\nRules: {rules_line(moved.to_dict())}" if counted else ""
 
 
-def _sample_linked(release: Release, rows: int, seed: int | None, out: Path) -> tuple[int, str]:
-    """Write `rows` parents of a release, drawn by `seed`, and child rows to the new folder `out`, two Parquet files.
+def _sample_linked(drawing: LinkedDrawing, out: Path, *, csv: bool) -> tuple[int, str]:
+    """Write a `LinkedDrawing` of two tables to the new folder `out`, a file each, CSV or Parquet.
 
-    Returns the number of all rows, and a line with that of each table.
+    Returns the number of all rows, and lines with that of each table and what drawing gave up.
     """
-    from stratsynth.data.writing import write_table
-    from stratsynth.files.atomic import new_folder
-    from stratsynth.release.folder import check_new
-    from stratsynth.release.linked_draw import linked_draw
+    from stratsynth.release.linked_files import write_linked
+    from stratsynth.release.page.words import given_up
 
-    target, tables = check_new(out, "Name another with -o"), linked_draw(release, rows, seed)
-    with new_folder(target) as parts:
-        for name, table in tables.items():
-            write_table(table, parts / f"{name}.parquet")
-    each = ", ".join(f"{name}.parquet {table.num_rows:,}" for name, table in tables.items())
-    return sum(table.num_rows for table in tables.values()), f"\nRows of each table: {each}"
+    rows, counted = write_linked(drawing, out, csv=csv)
+    each = ", ".join(f"{name} {number:,}" for name, number in rows.items())
+    parent, child = drawing.where.linked.names
+    some = "" if drawing.where.free else f"\n{counted['parents']:,} {parent}s were drawn for these."
+    return sum(rows.values()), f"\nRows of each table: {each}{some}\n{given_up(counted, parent, child)}"
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:

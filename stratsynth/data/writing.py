@@ -30,7 +30,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
             pq.write_table(table, file)
 
 
-def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return an Arrow column in a type that CSV can hold: categories as their texts, durations in seconds."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
@@ -46,7 +46,7 @@ def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
 
     Else all text is quoted.
     """
-    columns = [_flat(column) for column in table.columns]
+    columns = [flat(column) for column in table.columns]
     styles = ["none", "needed"]
     if len(columns) == 1:  # a null must be "" here, as a blank line is no row
         columns, styles = [columns[0].cast(pa.string()).fill_null("")], ["needed"]

@@ -31,14 +31,23 @@ class Asked:
     question: Question
     copies: InitVar[Copies | None] = None
     """Copies made for the last question of the same program: see `admitted`."""
+    exact: InitVar[bool] = False
+    """True in a fit that the exact curve of Gaussian noise prices."""
 
-    def __post_init__(self, copies: Copies | None) -> None:
+    def __post_init__(self, copies: Copies | None, exact: bool) -> None:
         """Admit the question: from here on no other code holds the copy that is priced and read."""
         object.__setattr__(self, "question", admitted(self.question, self.schema, copies))
+        if exact:
+            object.__setattr__(self, "question", self.question.exactly())
 
 
 class AnswerSource(ABC):
     """Source of the answers of one run: private rows, made-up answers of a plan, or an audit."""
+
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return False
 
     def admit(self, asked: Asked) -> None:
         """Raise MechanismError if this run may not ask `asked`: a split with one program for several strata."""
@@ -89,7 +98,7 @@ class _Frame:
         if type(question) is Work:
             self.work = question
             return
-        self.asked = Asked(self.path, self.schema, question, self._copies)
+        self.asked = Asked(self.path, self.schema, question, self._copies, self.answers.exact)
         self.answers.admit(self.asked)
         if type(self.asked.question) is Split:
             for stratum, program in self.asked.question.programs.items():
@@ -122,7 +131,7 @@ class _Frame:
 
 
 def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solving = together) -> R:
-    """Run a program, and the programs it splits into, to the end, and return its result.
+    """Run a program, and those it splits into, to the end; return its value. `schema`: columns that vary over all rows.
 
     Args:
         program: The generator of questions.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.exact import EXACT
 from stratsynth.accounting.units import for_units
 from stratsynth.digest import Prehashed, digest
 from stratsynth.driver.answering import Answerer
@@ -73,14 +74,9 @@ class PrivateAnswers(AnswerSource):
         admits: Admits = lambda *_: None,
         answered: Callable[[], object] = lambda: None,
     ) -> None:
-        """Take the account and the entropy; nothing is read.
+        """Take the account and the source of noise; nothing is read: `load` is called once, after the first charge.
 
-        Args:
-            load: Function that loads the rows; called at most once, after the first charge.
-            account: Charged before every reading.
-            entropy: The source of all noise.
-            admits: Function that refuses kinds and strata that the mechanism has not declared.
-            answered: Function called after each batch of answers.
+        `admits` refuses kinds and strata that the mechanism has not declared; `answered` is called after each batch.
         """
         self._load = load
         self._account = account
@@ -98,6 +94,11 @@ class PrivateAnswers(AnswerSource):
         """Answer to the fit's first question; None before it, or without one."""
         self.unverified: list[str] = []
         """Sentences for the certificate about claims that nobody has proven."""
+
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self._account.budget.accounting == EXACT
 
     def admit(self, asked: Asked) -> None:
         """Raise MechanismError if kind or stratum of `asked` is not declared, or it splits as rehearsals do."""

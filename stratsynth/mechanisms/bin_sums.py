@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth.accounting.budget import IN_RHO, Allotment, Currency
 from stratsynth.answers.tables import MOST_STRATA
 from stratsynth.errors import Unsupported
 from stratsynth.models.base import Returns
@@ -141,7 +141,7 @@ def _sum(
     bare = BinSum(name, tuple(map(int, multiples)), price, 0.0, currency)
     (block,) = bare.query.blocks(schema)
     moved = schema.row_weight.most * block.sensitivity(neighbours)
-    noise = moved / math.sqrt(2 * price) if currency == Currency.ZCDP else math.sqrt(2) * moved / price
+    noise = moved / math.sqrt(2 * price) if currency in IN_RHO else math.sqrt(2) * moved / price
     return BinSum(name, bare.multiples, price, noise, currency)
 
 

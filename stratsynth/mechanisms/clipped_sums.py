@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Allotment, Budget, Currency
+from stratsynth.accounting.budget import IN_RHO, Allotment, Budget, Currency
 from stratsynth.questions import Columns, Program, Total, counts, total
 from stratsynth.questions.base import shared
 from stratsynth.questions.sums.clipping import GRID
@@ -45,7 +45,10 @@ COUNTED = 0.5
 """Part of the price of a stratum's sums that buys tables of their columns, where a mechanism's strata may lack them:
 noise of the sum and of the number of records then weigh alike in a mean that is small beside the clip."""
 NORMAL_95 = NormalDist().inv_cdf(0.975)
-PAID: Mapping[Currency, Callable[[Budget], Allotment]] = {Currency.ZCDP: Budget.zcdp, Currency.PURE: Budget.pure}
+PAID: Mapping[Currency, Callable[[Budget], Allotment]] = {
+    **dict.fromkeys(IN_RHO, Budget.zcdp),
+    Currency.PURE: Budget.pure,
+}
 """Allotment of a budget, by the currencies in which sums are asked."""
 OFF = "switched off: sums = 0 in the schema"
 DUST = 1 - 1e-12

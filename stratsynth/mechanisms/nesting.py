@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Allotment, Budget, Currency
+from stratsynth.accounting.budget import IN_RHO, Allotment, Budget, Currency
 from stratsynth.errors import SchemaError
 from stratsynth.models.base import Returns
 from stratsynth.schema import Nested, Schema
@@ -123,7 +123,7 @@ def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
     if not allot.amount > 0:
         return None
     most = schema.row_weight.most if schema.row_weight.column is not None else 1
-    if allot.currency == Currency.ZCDP:
+    if allot.currency in IN_RHO:
         return most * math.sqrt(columns / allot.amount)
     return most * math.sqrt(2) * 2 * columns / allot.amount if allot.currency == Currency.PURE else None
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting import units
-from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.prices import check_allotment
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.questions import PublicRows, Question, Split, Usable
@@ -44,6 +44,7 @@ class Terms:
         if self.budget != units.protecting(self.budget, self.public.schema):
             raise UsageError("this is prepared with a budget that does not protect what the schema says is protected.")
         self._check_attribute()
+        self._check_exact()
         if Split in self.mechanism.needs and self.strata is None:
             raise Unsupported(
                 f"{self.mechanism.name} asks by strata and declares none: its certificate could not say which. A "
@@ -68,6 +69,17 @@ class Terms:
                     "not public: take other strata, or none."
                 )
 
+    def _check_exact(self) -> None:
+        """Raise Unsupported under accounting = "exact" for a fit that may ask more than Gaussian tables and sums."""
+        priced = (kind for kind in self.mechanism.needs if kind.exactly is Question.exactly)
+        other = sorted(kind.__name__ for kind in priced if not hasattr(kind, "currency"))
+        if self.budget.accounting == Currency.EXACT and (other or self.allot.currency != Currency.EXACT):
+            asks = f"asks {', '.join(other)}" if other else f"spends in {self.allot.currency}"
+            raise Unsupported(
+                f'budget: accounting = "exact" is for Gaussian tables and sums, and {self.mechanism.name} {asks}. '
+                "Leave it out, or take a mechanism such as independent, fixed or group_regression."
+            )
+
     @cached_property
     def strata(self) -> Layout | None:
         """Layout of the strata that the mechanism declares; None if it asks of all records alone."""
@@ -79,7 +91,7 @@ class Terms:
         layout = self.strata
         if layout is None or not layout.own_budgets:
             return {}
-        make = {Currency.ZCDP: Budget.zcdp, Currency.PURE: Budget.pure, Currency.CLAIMED: Budget.claimed}
+        make = {**dict.fromkeys(IN_RHO, Budget.zcdp), Currency.PURE: Budget.pure, Currency.CLAIMED: Budget.claimed}
         currency = self.allot.currency
         if currency not in make:
             raise Unsupported(f"{self.mechanism.name}: strata have no budgets of their own in {currency}.")

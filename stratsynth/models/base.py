@@ -139,13 +139,25 @@ class Model(ABC):
         raise self._refused(Returns.ESTIMATES)
 
     def linked_tables(
-        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None
+        self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None, where: Where | None = None
     ) -> Mapping[str, pa.Table]:
         """Draw n parents and child rows by `rng`; return both tables by name, parents first; by default UsageError.
 
-        What drawing had to give up is noted in `counted`, as JSON values.
+        What drawing had to give up is noted in `counted`, as JSON values. Parents are drawn given `where`, of which
+        this model serves what `linked_evidence` returns.
         """
         raise self._refused(Returns.TABLES)
+
+    def linked_evidence(self, where: Where) -> Where:
+        """Return the part of the conditions `where`, on columns of parents, that `linked_tables` draws by; none here.
+
+        UsageError if the model gives no weight to such parents.
+        """
+        return {}
+
+    def slot_model(self, slot: str) -> Model:
+        """Return the model of the counted table called `slot`, of linked tables; by default this one."""
+        return self
 
     def predictor(self) -> Predictor:
         """Return this model if it predicts; by default raise a UsageError with the release's use."""

@@ -12,9 +12,7 @@ in its share, that is, when i of the inner borders
 are <= U. With b bits of U and of every a_j, each comparison b_j <= U is certainly true, certainly false, or
 open. If none is open the answer is final. Otherwise (probability below 2^-128 at the first 192 bits) 64
 more are used. The a_j are integers with an error bound and U is a uniform integer: no floating point.
-
-A candidate with a weight far below 2^-192 keeps its true, positive probability: its share lies between two
-borders that look equal, and U falling there is settled by more bits.
+A candidate with a weight far below 2^-192 keeps its true, positive probability.
 """
 
 from __future__ import annotations

@@ -4,11 +4,8 @@ It is the noise of Canonne, Kamath and Steinke (2020): added to an integer vecto
 zero-concentrated privacy rho = 1 / (2 sigma^2). sigma is a float and stands for exactly the number it stores.
 
 Below 1024 a draw is one lookup in a 128-bit table (`table.py`); from there on, a table of blocks and an
-exact rejection (`wide_gaussian.py`). A draw misses N_Z by at most `tv_error(sigma)` < 1e-34 in total
-variation. So a run of n draws, adaptive or not, can be coupled with ideal ones and differs from them with
-probability at most t = n tv_error. If the ideal run is (epsilon, delta)-private, this one is
-(epsilon, delta + (1 + exp(epsilon)) t)-private: for any event S, P'(S) <= P(S) + t,
-P(S) <= exp(epsilon) Q(S) + delta and Q(S) <= Q'(S) + t.
+exact rejection (`wide_gaussian.py`). A draw misses N_Z by at most `tv_error(sigma)` < 1e-34 in total variation, of
+which docs/privacy.md says in section 8 what it costs.
 """
 
 from __future__ import annotations

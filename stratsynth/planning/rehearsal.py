@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.exact import EXACT
 from stratsynth.accounting.joined import entries
 from stratsynth.accounting.standing import Standing
 from stratsynth.accounting.units import per_unit
@@ -65,6 +66,11 @@ class SimulatedAnswers(AnswerSource):
         """Number of batches that read rows: all but those whose tables are known from earlier ones."""
         self._known: set[tuple[StratumPath, Clique]] = set()
         self.seen: list[Seen] = []
+
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self._account.budget.accounting == EXACT
 
     def admit(self, asked: Asked) -> None:
         """Note the paths that each program of a split `asked` stands for.

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import DEAREST
 from stratsynth.checks import number
@@ -98,6 +98,12 @@ class Question(ABC):
             MechanismError: A malformed question.
             Unsupported: A sound question that is too large.
         """
+
+    def exactly(self) -> Question:
+        """Return the question with noise that the exact curve of Gaussian noise prices; Unsupported for other noise."""
+        if getattr(self, "currency", None) not in IN_RHO:
+            raise Unsupported(f'budget: accounting = "exact" does not price this {type(self).__name__}; leave it out.')
+        return replace(self, currency=Currency.EXACT)  # type: ignore[type-var]
 
     @abstractmethod
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, interned
+from stratsynth.accounting.exact import narrowed, widened
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
 from stratsynth.questions.admission import known
@@ -84,13 +85,14 @@ class Counts(Question):
     """Noisy contingency tables of some cliques, for `rho` altogether."""
 
     reads: ClassVar[frozenset[str]] = frozenset({"tables"})
-    dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, Currency.ZCDP: 2}
+    dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, Currency.ZCDP: 2, Currency.EXACT: 2}
     """Price factors: an exchanged row moves a table by sqrt(2), which squared is 2."""
     cliques: tuple[Clique, ...]
     rho: float
     """rho of the whole question, divided among the cliques by `weights`."""
     weights: tuple[float, ...] | None = None
     """Positive weight of each clique's part of rho; equal if None."""
+    currency: Currency = field(default=Currency.ZCDP, metadata={"digest": False})
 
     @cached_property
     def shares(self) -> list[float]:
@@ -99,7 +101,8 @@ class Counts(Question):
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
         """Return a list, one a clique: the noise's standard deviation, by schema and neighbours, in records."""
-        return [table_sigma(rho, schema, neighbours) for rho in self.shares]
+        sigmas = [table_sigma(rho, schema, neighbours) for rho in self.shares]
+        return [widened(sigma) for sigma in sigmas] if self.currency == Currency.EXACT else sigmas
 
     def check(self, schema: Schema) -> None:
         """Raise MechanismError: no cliques, ones not in `schema`, wrong weights, low rho; Unsupported: large."""
@@ -125,6 +128,7 @@ class Counts(Question):
                 amount=math.fsum(rhos),
                 sensitivity=interned(tuple((n, table_sensitivity(schema, n) * math.sqrt(len(rhos))) for n in PRICED)),
                 details=interned((("sigma", sigma), ("cliques", len(rhos)))),
+                currency=self.currency,
             )
             for sigma, rhos in groups.items()
         )
@@ -195,7 +199,8 @@ class Counts(Question):
         """Return rho, a Fraction, of `answer` telling two `Exact` apart at a Setting: sum of L2^2 / (2 sigma^2)."""
         # A squared distance d^2 costs rho = d^2 / (2 sigma^2), and tables add up.
         distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
-        noise = [Fraction(table.sigma) for table in answer]
+        narrow = narrowed if self.currency == Currency.EXACT else float
+        noise = [Fraction(narrow(table.sigma)) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from stratsynth.accounting.budget import PRICED, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.exact import narrowed, widened
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
@@ -70,6 +71,7 @@ class Minimiser(Question):
     by: tuple[str, ...] = ()
     parts: Floats | None = None
     """Public factor from 0 to 1 of a row's loss for each cell of the columns `by`; None if all rows count alike."""
+    currency: Currency = field(default=Currency.ZCDP, metadata={"digest": False})
     keep, recall, shape = Total.keep, Total.recall, Total.shape
 
     def check(self, schema: Schema) -> None:
@@ -115,7 +117,8 @@ class Minimiser(Question):
 
     def scale(self, schema: Schema, neighbours: Neighbours) -> float:
         """Return sigma in grid units by `schema` for `neighbours`, rounded up: sensitivity / sqrt(2 rho)."""
-        return self.sensitivity(schema, neighbours) / self.grid / math.sqrt(2 * self.rho) * (1 + 1e-12)
+        sigma = self.sensitivity(schema, neighbours) / self.grid / math.sqrt(2 * self.rho) * (1 + 1e-12)
+        return widened(sigma) if self.currency == Currency.EXACT else sigma
 
     def solvable(self, schema: Schema) -> bool:
         """True if rounding leaves the solver half of what is certified, by `schema`, of any table of `MOST_ROWS`."""
@@ -131,8 +134,8 @@ class Minimiser(Question):
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Return one `Charge` of rho at `path`, in a tuple, its sensitivity and sigma by `schema` and `neighbours`."""
-        moved = {n: self.sensitivity(schema, n) for n in PRICED}
-        return (Charge(path, "minimiser", self.rho, moved, {"sigma": self.scale(schema, neighbours) * self.grid}),)
+        moved, noise = {n: self.sensitivity(schema, n) for n in PRICED}, self.scale(schema, neighbours) * self.grid
+        return (Charge(path, "minimiser", self.rho, moved, {"sigma": noise}, self.currency),)
 
     def wanted(self) -> Wanted:
         """Return a `Wanted`: the columns of features, target and cells, of all rows."""
@@ -168,6 +171,7 @@ class Minimiser(Question):
     def cost(self, at: Setting, here: Exact, there: Exact, answer: Any) -> Fraction:
         """Return rho, a Fraction, of telling exact `here`, `there` apart by `answer` at a Setting: L2^2 / 2 sigma^2."""
         noise = Fraction(answer[0].sigma) / Fraction(answer[0].grid)
+        noise = Fraction(narrowed(float(noise))) if self.currency == Currency.EXACT else noise
         return Fraction(squared(self.exact(at, here), self.exact(at, there))) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Any) -> list[Floats]:

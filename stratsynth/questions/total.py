@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.exact import narrowed, widened
 from stratsynth.checks import number
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, gaussian, laplace
@@ -67,8 +68,8 @@ class NoisySum:
 class Total(Question):
     """The noisy sum of a query's per-row vectors.
 
-    In `zcdp`, `price` is the rho of the whole question, divided among the blocks by `weights`; noise is discrete
-    Gaussian. In `pure`, it is epsilon, and noise is discrete Laplace with an exact tail. In `sampled`, it is
+    In `zcdp` and `exact`, `price` is the rho of the whole question, divided among the blocks by `weights`; noise is
+    discrete Gaussian. In `pure`, it is epsilon, and noise is discrete Laplace with an exact tail. In `sampled`, it is
     the noise multiplier that the fit has reserved, and each row takes part with probability `rate`.
     """
 
@@ -116,7 +117,8 @@ class Total(Question):
         if self.currency == Currency.PURE:
             return [r / epsilon * (1 + 1e-12) for r, epsilon in zip(reach, shares, strict=True)]
         # zCDP: sigma = reach / sqrt(2 rho), with the L2 reach of the declared neighbours.
-        return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
+        sigmas = [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
+        return [widened(sigma) for sigma in sigmas] if self.currency == Currency.EXACT else sigmas
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Return a tuple, a `Charge` (rho, epsilon) a block at `path` by schema, neighbours; one of `sampled` steps."""
@@ -238,6 +240,7 @@ class Total(Question):
         if self.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip; exchanged, to two
             clips = 1 if at.neighbours == Neighbours.ADD_REMOVE else 4
             return Fraction(squared(here, there)) * Fraction(self.price) ** 2 / noise**2 / clips
+        noise = Fraction(narrowed(float(noise))) if self.currency == Currency.EXACT else noise
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:

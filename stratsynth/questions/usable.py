@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from stratsynth.accounting.budget import OPENED_IN_RHO, PRICED, Currency
+from stratsynth.accounting.budget import IN_RHO, OPENED_IN_RHO, PRICED, Currency
 from stratsynth.accounting.charges import FIRST, Charge
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, gaussian, laplace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 WIDER = 25.0
-"""Variance in squared records that noise has beside the priced one: `accounting.sampled` needs it beside its steps."""
+"""Variance, in squared records, of noise beside the priced one: `accounting.sampled`, `accounting.exact` need it."""
 
 
 @known
@@ -41,10 +41,10 @@ class Usable(Question):
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"tables"})
-    dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, Currency.ZCDP: 1, Currency.PURE: 1}
+    dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, **dict.fromkeys((*IN_RHO, Currency.PURE), 1)}
     """Price factors: an exchanged row moves the numbers by no more than one row more or fewer."""
     price: float
-    """rho in zcdp and sampled, pure epsilon in pure and claimed."""
+    """rho in zcdp, exact and sampled, pure epsilon in pure and claimed."""
     currency: Currency = Currency.ZCDP
     """Currency of the fit."""
 

@@ -87,7 +87,7 @@ def account_after(recipe: Recipe) -> dict[str, Any] | None:
     request = request_of(recipe.prepared, recipe.seed, query=recipe.data.query)
     ledger = FileLedger(path, _unread, recipe.spend.ledger_epsilon, account=recipe.spend.account)
     outlook = coming(ledger, [request], refuse=False)
-    found = {"granted": outlook.granted, **outlook.to_dict(), "rule": rule(request.budget.delta)}
+    found = {"granted": outlook.granted, **outlook.to_dict(), "rule": rule(request.budget.delta, outlook.currency)}
     return {"ledger": path.name, **found, **({"refused": refused} if refused else {})}
 
 

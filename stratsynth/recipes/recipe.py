@@ -148,7 +148,14 @@ class Recipe:
         """Return the fit's budget: epsilon, delta and neighbours as [budget] states them."""
         spend = self.spend
         neighbours = cast("Neighbours", spend.neighbours)
-        return budget_of(spend.epsilon, spend.delta, neighbours, first=spend.first, public=self.data.public)
+        return budget_of(
+            spend.epsilon,
+            spend.delta,
+            neighbours,
+            first=spend.first,
+            public=self.data.public,
+            accounting=spend.accounting,
+        )
 
     def table(self, new_account: str | None = None) -> PrivateTable:
         """Return the private table, its header checked; no row is read.
@@ -223,7 +230,8 @@ class Recipe:
             return None
         found = read_prior(self.given_prior, self.folder)
         if not self.data.public:
-            check_public_inputs(self.data.path, prior=found.origins)
+            for path in (self.data.path, self.data.parent, self.data.child):
+                check_public_inputs(path, prior=found.origins)
         return found
 
     def groups(self) -> Groups:

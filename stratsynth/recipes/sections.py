@@ -144,6 +144,8 @@ class BudgetSection:
     """Delta of the fit; 0 is pure epsilon, for fits that spend nothing else."""
     neighbours: str = "add-remove"
     """Notion of neighbour: the pairs of tables that the guarantee compares."""
+    accounting: str = "zcdp"
+    """Rule by which rho becomes epsilon: "zcdp"; or "exact", for less noise in fits of tables and sums alone."""
     ledger: Path | None = None
     """File that keeps the account of these data; without one the account ends with the process."""
     ledger_epsilon: float | None = None

@@ -25,7 +25,7 @@ from stratsynth.mechanisms.registry import KEY as MECHANISM_WORDS
 from stratsynth.mechanisms.registry import stated
 from stratsynth.models.mixture import Mixture
 from stratsynth.release import limits
-from stratsynth.release.consistency import ROW_WEIGHT, contradictions, read_stated
+from stratsynth.release.consistency import ROW_WEIGHT, contradictions, gaussian_entries, read_stated
 from stratsynth.release.coverage import Coverage, Table, covered
 from stratsynth.release.declared import (
     Comparison,
@@ -143,6 +143,7 @@ def certificate(
         "guarantee": {
             **({"reserved": allot.amount} if allot.currency.unit == "epsilon" else {}),
             **allot.to_dict(),
+            **gaussian_entries(allot),
             "epsilon": budget.epsilon,
             "delta": allot.delta,
             "truncation_delta": budget.truncation_delta,

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import MOST_EPSILON, PRICED, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
+import numpy as np
+
+from stratsynth.accounting.budget import (
+    IN_RHO,
+    MOST_EPSILON,
+    PRICED,
+    TRUNCATION_SHARE,
+    Allotment,
+    Budget,
+    Currency,
+    Neighbours,
+)
 from stratsynth.accounting.charges import FIRST, Charge, Spending
+from stratsynth.accounting.exact import SLACK
 from stratsynth.accounting.prices import Worst
 from stratsynth.accounting.public_budget import MOST_PUBLIC_EPSILON, PublicBudget
-from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number
 from stratsynth.errors import UsageError
 from stratsynth.schema.weight import MOST
@@ -26,6 +37,9 @@ if TYPE_CHECKING:
 
 ROW_WEIGHT = "row_weight"
 """Key of a certificate with the column of row weights and the largest; absent if every row counts 1."""
+ALPHAS = (0.001, 0.01, 0.05, 0.1)
+"""Rates of false alarms for which a certificate in `exact` states the rate of misses."""
+LAST_DIGIT = 1e-6
 TOLERANCE = 1e-9
 """Relative difference between a stated and a recomputed figure that rounding may make."""
 
@@ -48,6 +62,8 @@ class Stated:
     """True if answers decide which questions are asked."""
     weight: int = 1
     """Largest weight of a row."""
+    gaussian: tuple[float, ...] = ()
+    """Stated mu, and alpha and beta of each test, in `exact`; () in other currencies."""
 
     @property
     def slack(self) -> float:
@@ -93,6 +109,8 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
         raise ValueError("its public columns do not go with its neighbours")
     kind = Budget if guarantee.epsilon <= MOST_EPSILON else PublicBudget
     budget = kind(guarantee.epsilon, delta, Neighbours(certificate.neighbours), unit, rows, public)
+    if currency == Currency.EXACT:
+        budget = replace(budget, accounting=str(currency))
     amount = guarantee.reserved if guarantee.reserved is not None else getattr(guarantee, currency.unit)
     if amount is None or not 0 < amount < math.inf:
         raise ValueError(f"its {currency.unit} is no positive number")
@@ -105,12 +123,39 @@ def _read(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) -> Sta
     return Stated(
         budget,
         allot,
-        currency in (Currency.ZCDP, Currency.SAMPLED) or guarantee.reserved is not None,
+        currency in (*IN_RHO, Currency.SAMPLED) or guarantee.reserved is not None,
         Spending(budget.neighbours, [_charge(charge, currency) for charge in charges]),
         None if worst is None else Worst(worst.factor, worst.only_strata),
         certificate.mechanism.adaptive,
         1 if certificate.row_weight is None else certificate.row_weight.max,
+        _numbers(guarantee.to_dict()),
     )
+
+
+def gaussian_entries(allot: Allotment) -> dict[str, Any]:
+    """Return entries `mu` and `tradeoff`, JSON values, of an `Allotment` in `exact`; {} in other currencies."""
+    if allot.currency != Currency.EXACT:
+        return {}
+    least = {alpha: tradeoff(alpha, allot.amount, allot.promise.truncation_delta) for alpha in ALPHAS}
+    errors = [{"alpha": a, "beta": math.floor(b / LAST_DIGIT) / round(1 / LAST_DIGIT)} for a, b in least.items()]
+    return {"mu": math.sqrt(2 * allot.amount), "tradeoff": errors}
+
+
+def tradeoff(alpha: float, rho: float, cut: float) -> float:
+    """Return a lower bound on a test's probability to miss a record, if it takes one for another with `alpha` at most.
+
+    `rho` is the fit's, `cut` the part of delta for the samplers' error; tests are of one neighbour against the other.
+    """
+    from scipy.special import ndtr, ndtri
+
+    most, factor = min(1.0, alpha + cut), math.exp(SLACK * rho)
+    return max(0.0, float(ndtr(ndtri(max(0.0, 1 - most * factor)) - math.sqrt(2 * rho))) / factor - cut)
+
+
+def _numbers(guarantee: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return the numbers of a guarantee's `mu` and `tradeoff` in a row; () if it states neither."""
+    errors = [number for each in guarantee.get("tradeoff", ()) for number in (each["alpha"], each["beta"])]
+    return tuple([guarantee["mu"], *errors] if "mu" in guarantee else errors)
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
@@ -135,8 +180,8 @@ def contradictions(stated: Stated, prices: Mapping[str, float | None]) -> Iterat
     """
     budget, allot = stated.budget, stated.allot
     most = budget.epsilon * (1 + TOLERANCE)
-    if allot.currency == Currency.ZCDP:
-        found = epsilon_of(allot.amount, stated.slack)
+    if allot.currency in IN_RHO:
+        found = IN_RHO[allot.currency](allot.amount, stated.slack)
         if found > most:
             yield (
                 f"rho {allot.amount:.9g} at delta {budget.delta:g} is epsilon {found:.6g}, above the stated "
@@ -144,6 +189,9 @@ def contradictions(stated: Stated, prices: Mapping[str, float | None]) -> Iterat
             )
     elif allot.currency != Currency.SAMPLED and allot.amount > most:
         yield f"epsilon {allot.amount:.9g} was reserved, above the stated {budget.epsilon:g}"
+    wanted = _numbers(gaussian_entries(allot))
+    if len(stated.gaussian) != len(wanted) or not np.allclose(stated.gaussian, wanted, rtol=TOLERANCE, atol=LAST_DIGIT):
+        yield f"its mu or its errors of tests do not follow from rho {allot.amount:.9g}"
     spent, unit = stated.spending.spent(), allot.currency.unit
     if spent > Fraction(allot.amount) * (1 + Fraction(TOLERANCE)):
         yield f"its charges come to {unit} {float(spent):.9g}, above the {allot.amount:.9g} that it says was reserved"

@@ -70,6 +70,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
                 returns=model.returns,
                 chapters=model.sections,
                 laws=release.inside,
+                tables=tables if linked else None,
             )
             write_text(parts / REPORT, render(page))
             files.save(model, parts / "model")

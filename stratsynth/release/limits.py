@@ -38,6 +38,8 @@ ALWAYS = {
 }
 """Limits of every release, by subject."""
 LINKED = {
+    "Records over several lines": "In a CSV file a row is one physical line. A row with a line break within a field is "
+    "read as several, each of the {parent} that its own key names, if it names one.",
     "Several rows of one person": "One {parent} is protected with all its {child} rows. Who has rows in several, or is "
     "there under several keys, is protected in each by itself, and not in all of them together.",
     "Households and other circles": "The guarantee is for one {parent}, with all its {child} rows. The larger a circle "

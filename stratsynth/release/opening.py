@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stratsynth.answers import Answers
+from stratsynth.answers.linked import answers_of
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.files import LAWS, load_laws
 from stratsynth.release.certificate import read_certificate
@@ -15,6 +15,7 @@ from stratsynth.release.measurements import FILE, read_measurements
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
+    from stratsynth.answers import Answers
     from stratsynth.models import Model
     from stratsynth.schema.inside import Inside
 
@@ -48,4 +49,4 @@ def open_answers(folder: Path) -> Answers:
             check_files(folder, certificate, (stored,))
         return load_laws(folder / "model", schema)
 
-    return Answers(schema, certificate, lambda: read_measurements(folder), model, laws)
+    return answers_of(schema, certificate, lambda: read_measurements(folder), model, laws)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import IN_RHO, Currency
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.certificate import Certificate, SchemaStated
 from stratsynth.errors import UsageError
@@ -25,6 +25,7 @@ from stratsynth.release.page import words
 from stratsynth.release.release import Release
 from stratsynth.report.numbers import listed
 from stratsynth.schema import Numeric, Schema, Temporal
+from stratsynth.schema.counted_tables import CountedTables
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 PRODUCTS = {
@@ -35,6 +36,7 @@ PRODUCTS = {
 }
 VARIANTS = {
     Currency.ZCDP: "Zero-concentrated DP",
+    Currency.EXACT: "Gaussian DP",
     Currency.PURE: "Pure DP",
     Currency.SAMPLED: "Approximate DP",
     Currency.CLAIMED: "Approximate DP",
@@ -159,14 +161,15 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
 
 def _description(release: Release) -> str:
     """Return a sentence on a release: its kind, columns, mechanism and groups."""
-    certificate, names = release.statement, release.model.schema.names
+    certificate, schema = release.statement, release.model.schema
     by = certificate.strata.by
+    of = f"of {len(schema.names)} columns ({', '.join(schema.names)})"
+    if isinstance(schema, CountedTables):
+        own = [", ".join(table.names) for table in (schema.linked.parent, schema.linked.child)]
+        of = "({}: {}; {}: {})".format(*(text for pair in zip(schema.linked.names, own, strict=True) for text in pair))
     strata = f" in {words.groups(certificate)} groups by {listed(by)}" if by else ""
     called = words.CALLED[release.model.returns].cited
-    return (
-        f"A {called} of {len(names)} columns ({', '.join(names)}), made by the mechanism "
-        f"{certificate.mechanism.name}{strata}."
-    )
+    return f"A {called} {of}, made by the mechanism {certificate.mechanism.name}{strata}."
 
 
 def _protection(release: Release) -> dict[str, Any]:
@@ -177,12 +180,12 @@ def _protection(release: Release) -> dict[str, Any]:
     step = f"one {unit} is exchanged for any other" if exchanged else f"one {unit} is added or removed"
     if named := ", ".join(certificate.public_columns):
         step = f"the values of one {unit} in the columns other than {named} change"
-    none, columns = words.price(certificate.neighbours, None), "; ".join(_columns(release.model.schema))
+    none = words.price(certificate.neighbours, None)
     others = [f"{words.STEPS.get(s, s)}: {none if p is None else f'{p:.6g}'}" for s, p in certificate.prices.items()]
     return {
         "dp_variant": {
             "variant_name": VARIANTS[currency],
-            "data_domain": f"Tables of any number of rows with these columns: {columns}.",
+            "data_domain": _domain(release.model.schema),
             "unprotected_quantities": " ".join(disclosed(certificate).values()) or "None was declared.",
         },
         "privacy_loss": {
@@ -191,12 +194,25 @@ def _protection(release: Release) -> dict[str, Any]:
             "privacy_parameters": {
                 "epsilon": guarantee.epsilon,
                 "delta": guarantee.delta,
-                **({"rho": guarantee.rho} if currency == Currency.ZCDP else {}),
+                **({"rho": guarantee.rho} if currency in IN_RHO else {}),
             },
             "privacy_parameters_details": f"Epsilon at this delta, of one {unit}, whether {'; '.join(others)}. "
-            f"{CONVERSIONS[currency]['source']}.",
+            f"{CONVERSIONS[currency]['source']}."
+            f"{'' if guarantee.mu is None else f' mu is {guarantee.mu:.6g}.'}",
         },
     }
+
+
+def _domain(schema: Schema) -> str:
+    """Return a sentence on all tables that there can be by a schema: columns, with ranges or numbers of levels."""
+    if not isinstance(schema, CountedTables):
+        return f"Tables of any number of rows with these columns: {'; '.join(_columns(schema))}."
+    linked = schema.linked
+    parent, child = linked.names
+    return (
+        f"Pairs of tables of any numbers of rows, linked by {linked.key}. A {parent} has: "
+        f"{'; '.join(_columns(linked.parent))}. A {child} has: {'; '.join(_columns(linked.child))}."
+    )
 
 
 def _columns(schema: Schema) -> Iterator[str]:

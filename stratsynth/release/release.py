@@ -23,6 +23,7 @@ from stratsynth.release.measurements import LazyTable
 from stratsynth.release.predicting import predicted, predicted_table
 from stratsynth.release.sampling import Drawing, SampleRequest, check_rows
 from stratsynth.release.shown import CertificateRecord, release_html, release_text
+from stratsynth.schema.counted_tables import CountedTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ class Release:
 
     def __repr__(self) -> str:
         """Return one line: Release(mechanism, strata, epsilon, delta; number of columns)."""
-        return release_text(self.certificate, len(self.model.schema.names))
+        return release_text(self.certificate, self._width)
 
     def plot(
         self,
@@ -97,7 +98,15 @@ class Release:
 
     def _repr_html_(self) -> str:
         """Return the release as HTML for a notebook: guarantee, groups and numbers, published facts only."""
-        return release_html(self.certificate, len(self.model.schema.names), self.declared_size)
+        return release_html(self.certificate, self._width, self.declared_size)
+
+    @property
+    def _width(self) -> int:
+        """Number of columns, of linked tables in both."""
+        schema = self.model.schema
+        if isinstance(schema, CountedTables):
+            return len(schema.linked.parent.names) + len(schema.linked.child.names)
+        return len(schema.names)
 
     def sample(
         self,
@@ -167,7 +176,9 @@ class Release:
             raise UsageError("moved counts rows: a Moved(), or None.")
         return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
-    def sample_tables(self, n: int | None = None, *, seed: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def sample_tables(
+        self, n: int | None = None, *, seed: int | None = None, where: Conditions | None = None
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return (frame of n parents, frame of their child rows) of a release of two linked tables. Costs no privacy.
 
         Both have the key, which is invented, and the child rows their order within their parent.
@@ -175,13 +186,16 @@ class Release:
         Args:
             n: The number of parents; by default the declared one.
             seed: The same release and seed give the same rows.
+            where: Only parents that have these values, as for `sample`. Of columns of the child one of its child rows
+                has all of them, `{"AGEP": "..4"}`; `R_` before the name is the first child row's, `{"R_AGEP": "65.."}`.
+                At most 1,000 parents are drawn for each that is kept, and 50,000 beside.
 
         Raises:
-            UsageError: A release of no linked tables.
+            UsageError: A release of no linked tables, or conditions that hardly any parent meets.
         """
         from stratsynth.release.linked_draw import linked_draw
 
-        parents, children = (table.to_pandas() for table in linked_draw(self, n, seed).values())
+        parents, children = (table.to_pandas() for table in linked_draw(self, n, seed, where=where).values())
         return parents, children
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
@@ -292,10 +306,10 @@ class Release:
     @cached_property
     def answers(self) -> Answers:
         """`Answers` that answers queries from this release's noisy tables; `answers.frames` takes many at once."""
-        from stratsynth.answers import Answers
+        from stratsynth.answers.linked import answers_of
 
         schema, certificate = self.model.schema, self.statement
-        return Answers(schema, certificate, lambda: self.measurements, lambda: self.model, lambda: self.inside)
+        return answers_of(schema, certificate, lambda: self.measurements, lambda: self.model, lambda: self.inside)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Return an array of predictions for some rows. They cost no privacy, and nothing of `data` is kept.

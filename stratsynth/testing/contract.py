@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,10 @@ SAID = {
 """Kind of finding -> sentence, for differences between runs with the same answers."""
 
 
+SPEND = Budget(epsilon=3, delta=1e-6)
+"""Budget of each fit, where no other is wanted."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One way in which a mechanism or a driver broke the contract."""
@@ -68,6 +72,7 @@ def check_contract(
     neighbours: int = 10,
     orders: int | None = None,
     seed: int = 0,
+    spend: Budget = SPEND,
 ) -> list[Finding]:
     """Return the ways in which a mechanism depends on rows without paying, as Findings; [] if it is sound.
 
@@ -95,12 +100,13 @@ def check_contract(
         neighbours: Number of neighbouring tables of each.
         orders: Number of worlds in which two tables are fitted in both orders; None for all of them.
         seed: Seed of the tables, and number of the kind of table to begin with.
+        spend: Budget of each fit; its neighbours are the worlds'.
     """
     rng = np.random.default_rng(seed)
     found: dict[Finding, None] = {}
     settings = list(among or worlds())
     (notion,) = {world.neighbours for world in settings}
-    budget = Budget(epsilon=3, delta=1e-6, neighbours=notion)
+    budget = replace(spend, neighbours=notion)
     if CAN_FORK:
         chosen = [settings[(i + seed) % len(settings)] for i in range(len(settings))][:orders]
         found.update(dict.fromkeys(f for world in chosen for f in _orders(build, world, budget, driver, rng)))

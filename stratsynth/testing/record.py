@@ -111,6 +111,11 @@ class _Recorder(AnswerSource):
     run: Run
     frozen: Run | None
 
+    @property
+    def exact(self) -> bool:
+        """True if the fit spends in the currency `exact`."""
+        return self.answers.exact
+
     def admit(self, asked: Asked) -> None:
         """Refuse a question `asked` that the mechanism has not declared, with a MechanismError as in a fit."""
         super().admit(asked)

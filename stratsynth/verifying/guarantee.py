@@ -8,12 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Allotment, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Allotment, Currency, Neighbours
 from stratsynth.accounting.charges import FIRST, Spending
 from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.prices import Worst, prices
 from stratsynth.accounting.sampled import epsilon_sampled
-from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number
 from stratsynth.release.consistency import TOLERANCE, Stated, contradictions
 from stratsynth.release.page.measured import named_path
@@ -94,8 +93,8 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
 def _reserved(stated: Stated) -> float:
     """Return the epsilon, a number, of the reserved amount in `stated`, at its delta without the samplers' share."""
     allot = stated.allot
-    if allot.currency == Currency.ZCDP:
-        return epsilon_of(allot.amount, stated.slack)
+    if allot.currency in IN_RHO:
+        return IN_RHO[allot.currency](allot.amount, stated.slack)
     if allot.currency == Currency.SAMPLED:
         return epsilon_sampled(
             allot.noise or 0.0,
@@ -216,5 +215,6 @@ def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple
     for stratum in dict.fromkeys(charge.path[0] for charge in charges if charge.path):
         way = [charge for charge in charges if not charge.path or charge.path[0] == stratum]
         spent = float(Spending(stated.budget.neighbours, way).spent())
-        epsilon = epsilon_of(spent, stated.slack) if stated.allot.currency == Currency.ZCDP else spent
+        convert = IN_RHO.get(stated.allot.currency)
+        epsilon = spent if convert is None else convert(spent, stated.slack)
         yield label(named_path((stratum,), certificate)), epsilon

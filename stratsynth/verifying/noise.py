@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, Currency, Neighbours
 from stratsynth.accounting.charges import FIRST, Charge
+from stratsynth.accounting.exact import narrowed
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import ReleaseError
 from stratsynth.release.consistency import TOLERANCE, Stated
@@ -30,6 +31,7 @@ CLIPS = "were clipped as their charges say: the certificate does not hold the cl
 """Words on sums whose clips nothing in a release states."""
 MOST = 10
 """Largest number of wrong charges that are named."""
+WIDER = " Of tables in `exact`, sigma counts as s alone, where sigma^2 = s^2 + 1 + s / 100: they are of discrete noise."
 _SILENT = "it does not state its noise"
 
 
@@ -57,6 +59,7 @@ def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: N
         notes.checked.append(
             "Each charge pays for its noise: Gaussian noise at rho = D^2 / (2 sigma^2), Laplace noise at epsilon = D / "
             "scale, a choice at rho = epsilon^2 / 8, or in pure epsilon at that; D is the sensitivity."
+            f"{WIDER if stated.allot.currency == Currency.EXACT else ''}"
         )
     if not any(charge.kind in {"counts", "total"} for _, charge, _ in wrong):
         _measurements(charges, paths, folder, notes, strict=not strange)
@@ -85,7 +88,7 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
     if charge.currency == Currency.SAMPLED:
         return "" if charge.amount == 1 else "a step on samples counts as one"
     if charge.kind in {"total", "minimiser"}:
-        return _gaussian(charge, moved) if charge.currency == Currency.ZCDP else _laplace(charge, moved)
+        return _gaussian(charge, moved) if charge.currency in IN_RHO else _laplace(charge, moved)
     return ""
 
 
@@ -96,8 +99,13 @@ def _at_least(charge: Charge, added: float, times: float) -> bool:
 
 
 def _gaussian(charge: Charge, moved: float) -> str:
-    """Return words if a charge is below (`moved` / sigma)^2 / 2, the zCDP of its noise, or names no sigma; else ""."""
+    """Return words if a charge is below (`moved` / sigma)^2 / 2, the rho of its noise, or names no sigma; else "".
+
+    In `exact` the noise of a table counts narrowed by what discrete noise takes, which a sum's fine grid makes nothing.
+    """
     sigma: Any = charge.details.get("sigma")
+    if charge.currency == Currency.EXACT and charge.kind in {"counts", FIRST} and _positive(sigma):
+        sigma = narrowed(sigma)
     return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
 
 

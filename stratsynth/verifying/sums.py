@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.accounting.budget import PRICED, Currency
+from stratsynth.accounting.budget import IN_RHO, PRICED
 from stratsynth.accounting.charges import POWER
 from stratsynth.mechanisms.bin_sums import HEAPS, SHARE_OF_COLUMNS
 from stratsynth.mechanisms.clipped_sums import NORMAL_95, PAID, clipped_columns, share_of
@@ -48,7 +48,7 @@ class ListedSum:
     def noise(self, stated: Stated) -> float:
         """Return the standard deviation of the noise that this sum's price pays for, in the currency of `stated`."""
         reach = self.moved * (1.0 if stated.budget.neighbours.priced == PRICED[0] else self.exchange)
-        if stated.allot.currency == Currency.ZCDP:
+        if stated.allot.currency in IN_RHO:
             return reach / math.sqrt(2 * self.price)
         return math.sqrt(2) * reach / self.price
 
@@ -110,7 +110,7 @@ def _inside(one: BinSumStated, schema: Schema, stated: Stated) -> ListedSum:
 
     Its sensitivity follows the currency of `stated` and the schema's largest weight of a row.
     """
-    exchange = math.sqrt(2) if one.multiples and stated.allot.currency == Currency.ZCDP else 2.0
+    exchange = math.sqrt(2) if one.multiples and stated.allot.currency in IN_RHO else 2.0
     described = (WITHIN, one.column, *one.multiples)
     return ListedSum("", float(schema.row_weight.most), exchange, _price(one), described)
 

@@ -8,8 +8,10 @@ from typing import Any
 from stratsynth.report.page import Page, Section
 from stratsynth.report.text import render
 
+WHOSE = "that the rows were those of the people it speaks of, and that each person had as many rows as the unit says"
+WHOSE_LINKED = "that the rows were those of the {0}s it speaks of, and that the keys tell one {0} from another"
+"""WHOSE of linked tables, with the name of the parent."""
 NEVER = (
-    "that the rows were those of the people it speaks of, and that each person had as many rows as the unit says",
     "that the machine, its randomness and whoever ran it were honest: noise cannot be told from its result",
     "that what was declared public was public: schema, bounds, groups, weights, priors, declared size, settings",
     "that model and tables were made from the noisy answers alone; the program that made them sees nothing else",

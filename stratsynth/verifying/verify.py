@@ -20,7 +20,7 @@ from stratsynth.verifying.measured import check_measured
 from stratsynth.verifying.noise import check_noise
 from stratsynth.verifying.prior import check_prior
 from stratsynth.verifying.sums import check_sums
-from stratsynth.verifying.verdict import NEVER, Notes, Verdict
+from stratsynth.verifying.verdict import NEVER, WHOSE, WHOSE_LINKED, Notes, Verdict
 from stratsynth.verifying.words import check_words
 
 
@@ -59,9 +59,12 @@ def verify(
     for each in priors:
         if not os.path.exists(each):  # noqa: PTH110 - the same
             raise UsageError(f"there is no file or folder {each}.")
+    whose = WHOSE
     try:
         record = read_record(folder)
         certificate = record.statement
+        if not isinstance(certificate.unit, str) and certificate.unit.tables:
+            whose = WHOSE_LINKED.format(certificate.unit.tables[0])
         stated = read_stated(certificate, record["charges"])
     except (ReleaseError, ValueError) as error:
         notes.findings.append(f"certificate.json cannot be relied on: {error}")
@@ -78,7 +81,7 @@ def verify(
         _guarded(notes, lambda: check_benchmark(certificate, folder, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
-    return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))
+    return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, whose, *NEVER))
 
 
 def _guarded(notes: Notes, check: Callable[[], object]) -> None:

@@ -5,9 +5,10 @@ import math
 import pandas as pd
 import pytest
 
-from helpers import browser, small
+import stratsynth as ss
+from helpers import browser, homes, small
 from stratsynth import Categorical, Schema, Stratified, census, fit
-from stratsynth.adapters import CoinPress
+from stratsynth.adapters import CoinPress, Linked
 from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.comparisons.page import comparison_page
 from stratsynth.evaluation.evaluations.page import evaluation_page
@@ -16,7 +17,7 @@ from stratsynth.report.html import render
 
 pytestmark = browser.needed
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS")
-KINDS = ("estimates", "release", "evaluation", "comparison", "long")
+KINDS = ("estimates", "release", "evaluation", "comparison", "long", "linked")
 LONG = "A_COLUMN_WITH_A_LONG_NAME_AND_NO_SPACE_IN_IT_ANYWHERE"
 
 
@@ -67,6 +68,9 @@ def pages(tmp_path_factory):
     frame = pd.DataFrame({LONG: levels[:30] * 9, "B": ["1", "2"] * 135})
     page = render(evaluation_page(evaluate(frame, frame[:200], schema, [LONG], k=2, area=LONG)))
     (place / "long.html").write_text(page, encoding="utf-8")
+    table = ss.open_tables(*homes.tables(300), schema=homes.SCHEMA, declared_size=300)
+    linked = ss.fit(Linked(base="mst", children="chain"), table, ss.Budget(4, 1e-9)).save(place / "two", seed=0)
+    (linked / "report.html").rename(place / "linked.html")
     (place / "comparison.html").write_text(render(comparison_page(comparison())), encoding="utf-8")
     return place
 

@@ -21,6 +21,7 @@ TIGHT = 0.6
 FAMILIES = {
     "counts": (tables, 200_000),
     "one table": (lambda: tables(1), 200_000),
+    "exact": (lambda: tables(accounting="exact"), 200_000),
     "move": (move, 200_000),
     "choose": (choices, 12_000),
     "total": (gaussian_total, 80_000),

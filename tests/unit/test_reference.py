@@ -52,7 +52,7 @@ def rows(text):
         ('source = "private"', "share prior"),
         ('source = "raked"', "margins start"),
         ('source = "invariant"', "path citation"),
-        ("[budget]", "epsilon delta neighbours ledger ledger_epsilon account strata first"),
+        ("[budget]", "epsilon delta neighbours accounting ledger ledger_epsilon account strata first"),
         ("[release]", "rows directory seed workers csv title publisher groups margin"),
         (
             "[compare]",

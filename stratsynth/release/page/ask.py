@@ -73,6 +73,7 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
             "is in neither. Estimates may lie below 0: noise is not cut off. Intervals of numbers allow for their "
             "bins; where bins would leave too much room, there is none."
         ),
+        *_of_linked(certificate),
         *conditions(certificate),
     ]
     # out of these data the page's script makes lists to choose from
@@ -82,6 +83,17 @@ def ask(certificate: Certificate, squares: Squares) -> Section | None:
     ).format(json.dumps(found, separators=(",", ":"), ensure_ascii=False))
     note = "Answered within this page; nothing leaves it. More questions: stratsynth query, or Release.query in Python."
     return Section("ask", "Ask", text=text, figures=[Figure("", note, picture=box)])
+
+
+def _of_linked(certificate: Certificate) -> list[str]:
+    """Return a list of a sentence on a record of two linked tables, by a `Certificate`; [] for one table."""
+    unit = certificate.unit
+    if isinstance(unit, str) or not unit.tables:
+        return []
+    parent, child = unit.tables
+    return [
+        f"A record is a {parent} here, and R_ before a column's name means its first {child}. More: stratsynth query."
+    ]
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.answers.linked import parent_squares
 from stratsynth.answers.sizes import sizes_by, squares_of
 from stratsynth.certificate import Certificate
 from stratsynth.errors import UsageError
@@ -18,6 +19,7 @@ from stratsynth.release.coverage import coverage_line
 from stratsynth.release.page import words
 from stratsynth.release.page.agreement import agreement_figure, benchmark_figures
 from stratsynth.release.page.ask import ask
+from stratsynth.release.page.families import families
 from stratsynth.release.page.measured import (
     EVERYBODY,
     GroupSize,
@@ -54,10 +56,12 @@ def release_page(
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
     laws: Mapping[str, Inside] | None = None,
+    tables: Mapping[str, pa.Table] | None = None,
 ) -> Page:
     """Return the Page of report.html.
 
-    Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
+    Everything in it is public already: it reads no real row, and synthetic ones of linked tables alone. It has no date
+    but the certificate's.
 
     Args:
         record: The content of certificate.json.
@@ -67,16 +71,22 @@ def release_page(
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
         laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        tables: Synthetic tables beside the page, by name; None leaves the chapter on linked ones out.
     """
     certificate = Certificate.from_dict(record)
     linked = schema if isinstance(schema, CountedTables) else None
-    squares = None if linked is not None else squares_of(schema, certificate, measurements, _no_model, laws)
+    squares = (
+        squares_of(schema, certificate, measurements, _no_model, laws)
+        if linked is None
+        else parent_squares(linked, certificate, measurements)
+    )
     asked = None if squares is None else ask(certificate, squares)  # before all tables are held once more
     estimates, squares = None if squares is None else sizes_by(squares), None
-    names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
-    tables = tables if linked is None else [table.divided(linked.row_weight.most) for table in tables]
-    sized = sizes(tables, estimates) if linked is None else []
+    names, counted, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
+    counted = counted if linked is None else [table.of_slot(linked.row_weight.most) for table in counted]
+    sized = sizes(counted, estimates) if linked is None else []
     own, by = chapters(names.group), certificate.strata.by
+    drawn = [] if linked is None or tables is None else families(linked.linked, tables, certificate)
     compared = agreement_figure(certificate, names.group)
     several_rows = (
         []
@@ -85,6 +95,7 @@ def release_page(
     )
     sections = [
         _promise(certificate),
+        *drawn,
         Section(
             "groups",
             "The groups",
@@ -98,8 +109,8 @@ def release_page(
         *([] if asked is None else [asked]),
         *own,
         Section("limits", "What is not protected", facts=[*limits.limits(certificate).items(), *several_rows]),
-        *([columns(tables, names, schema, coverage_line(certificate.measured))] if sized or not own else []),
-        _made(certificate, tables, number_of_sums(measurements), moved),
+        *([columns(counted, names, schema, coverage_line(certificate.measured))] if sized or not own else []),
+        _made(certificate, counted, number_of_sums(measurements), moved),
         Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
     ]
     return Page(
@@ -121,6 +132,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
     release.
     """
     lead = [
+        *words.protected(certificate),
         f"{called.about} {CLAIMED if certificate.unverified else called.made}",
         (
             f"The promise has two numbers, epsilon {certificate.guarantee.epsilon:g} and delta "
@@ -128,7 +140,8 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
         ),
     ]
     if counted := words.weighted(certificate):
-        lead.append(f"Counted is {counted}.")
+        linked = not isinstance(certificate.unit, str) and certificate.unit.tables is not None
+        lead.append(f"{counted[:1].upper()}{counted[1:]}." if linked else f"Counted is {counted}.")
     if certificate.public_columns:
         lead.insert(
             1,
@@ -166,7 +179,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
 
 def _promise(certificate: Certificate) -> Section:
     """Return the Section on a certificate's guarantee: prices under each notion of neighbour, in words and a table."""
-    prices = [(words.STEPS.get(step, step), price) for step, price in certificate.prices.items()]
+    prices = [(words.STEPS.get(step, step), price) for step, price in words.steps_of(certificate).items()]
     scale = Axis.over([price for _, price in prices])
     what = words.unit(certificate)
     rows: list[Row] = [
@@ -263,7 +276,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
     """
     facts = [
         *words.made_facts(certificate),
-        ("Accounting", f"{certificate.guarantee.currency}; {certificate.composition}"),
+        ("Accounting", f"{words.accounting(certificate)}; {certificate.composition}"),
         ("Software", ", ".join(f"{name} {version}" for name, version in certificate.software.to_dict().items())),
     ]
     if sums:

@@ -17,6 +17,7 @@ from stratsynth.models.intervals import NORMAL_95
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Axis, bar
+from stratsynth.schema.counted_tables import OTHERS, PARENT, REST, SECOND, slot_of
 from stratsynth.strata import Stratum, StratumPath, label, within
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class GroupTable:
     """Noise scale of a cell, in records."""
     times: int
 
-    def divided(self, weight: int) -> GroupTable:
-        """Return the table in units of `weight`, such as that of a household."""
-        return replace(self, values=self.values / weight, sigma=self.sigma / weight)
+    def of_slot(self, weight: int) -> GroupTable:
+        """Return a counted table of linked ones in units of `weight`, a household's; its group is the table's name."""
+        return replace(self, group=slot_of(self.clique), values=self.values / weight, sigma=self.sigma / weight)
 
 
 def measured(measurements: pa.Table) -> list[GroupTable]:
@@ -136,11 +137,14 @@ class Names:
         self._schema = schema
         self._labels = {name: column.labels for name, column in schema.columns.items()}
         self.counted = "records" if certificate.row_weight is None else "people"
+        self._called: dict[str, str] = {}
         if not isinstance(certificate.unit, str) and certificate.unit.tables:
-            self.counted = f"{certificate.unit.tables[0]}s"
+            parent, child = certificate.unit.tables
+            self.counted = f"{parent}s"
+            self._called |= {PARENT: f"{parent}s with their first {child}", SECOND: f"second {child} rows"}
+            self._called |= {OTHERS: f"third and further {child} rows", REST: f"{child} rows but the first"}
         paths = dict.fromkeys(tuple(tuple(step.items()) for step in charge.path) for charge in certificate.charges)
         self._paths: dict[str, StratumPath] = {}
-        self._called: dict[str, str] = {}
         for steps in paths:
             path = named_path(tuple(Stratum.from_dict(dict(step)) for step in steps), certificate)
             self._paths[label(path)] = path

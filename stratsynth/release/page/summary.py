@@ -48,18 +48,19 @@ def certificate_page(
     except (LookupError, ValueError, ArithmeticError) as error:
         raise ReleaseError(f"the certificate is damaged: {error}.") from None
     promise = (
-        f"epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}, accounted in {guarantee.currency}, for "
+        f"epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g}, accounted in {words.accounting(certificate)}, for "
         f"one {words.unit(certificate)}, {certificate.neighbours}"
     )
     promised = [
         *((key.title(), value) for key, value in (certificate.called or Title()).to_dict().items()),
         ("Guarantee", promise),
+        *words.for_one_row(certificate),
         *([("Record", certificate.record)] if certificate.record is not None else []),
         *([("Counted", counted)] if (counted := words.weighted(certificate)) else []),
     ]
     unit = certificate.unit
     prices = price_figure(
-        certificate.prices,
+        words.steps_of(certificate),
         certificate.neighbours,
         unit if isinstance(unit, str) else unit.tables[0] if unit.tables else unit.column,
         kinds,

@@ -77,8 +77,8 @@ CALLED = {
         "Their statistics are meant to be near those of tables of real people, and they are meant to reveal next to "
         "nothing about any single owner with all its rows.",
         "Their rows were drawn from models, and the models were fitted to counts with random noise added.",
-        "differentially private synthetic tables, linked",
-        "certificate.json and measurements.parquet",
+        "pair of linked differentially private synthetic tables",
+        "certificate.json, measurements.parquet and the two tables",
     ),
     Returns.PREDICTIONS: Called(
         "A private predictor",
@@ -150,16 +150,6 @@ def promise(certificate: Certificate) -> list[str]:
         if certificate.record is not None
         else []
     )
-    of_one_row, price_ = [], certificate.prices.get("replace")
-    if not isinstance(certificate.unit, str) and certificate.unit.tables and price_ is not None:
-        # a child row more, fewer or other changes all that is counted of its parent: an exchange of that parent
-        parent, child = certificate.unit.tables
-        of_one_row = [
-            (
-                f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is "
-                f"hidden with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
-            )
-        ]
     compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
     if named:
         compared = f"if that {one} had any other values in the protected columns, which are all but {named}"
@@ -170,13 +160,87 @@ def promise(certificate: Certificate) -> list[str]:
             f"{compared}{least}. The bound holds for every {one}, also in the smallest group, and whatever else the "
             "reader knows or will ever learn."
         ),
+        *_as_tests(certificate),
         *physical,
-        *of_one_row,
+        *(text for _, text in for_one_row(certificate)),
         (
             "A smaller epsilon is a stronger promise, and takes more noise. The choice of epsilon was made by those "
             "who released these data; this report does not judge it."
         ),
     ]
+
+
+def accounting(certificate: Certificate) -> str:
+    """Return words on the accounting of a `Certificate`: its currency, and theorem and mu of the exact one."""
+    guarantee = certificate.guarantee
+    exact = "" if guarantee.mu is None else f" (Gaussian DP by its exact curve, mu {guarantee.mu:.4g})"
+    return f"{guarantee.currency}{exact}"
+
+
+def _as_tests(certificate: Certificate) -> list[str]:
+    """Return a list of one sentence, errors of tests by the exact curve, of a `Certificate`; [] in other currencies."""
+    errors = {f"{100 * e.alpha:g}": f"{math.floor(1e4 * e.beta) / 100:g}" for e in certificate.guarantee.tradeoff}
+    if "5" not in errors:
+        return []
+    one, others = errors.pop("5"), "; ".join(f"at most {alpha}: {beta}" for alpha, beta in errors.items())
+    return [
+        (
+            "Put as a test: of all who decide by this release, and by whatever else they know, which of two such "
+            "tables was used, nobody who is wrong in at most 5 of 100 cases of the one is wrong in fewer than "
+            f"{one} of 100 cases of the other ({others})."
+        )
+    ]
+
+
+def for_one_row(certificate: Certificate) -> list[Fact]:
+    """Return a list of one (caption, sentence) on a `Certificate`'s worth for one child row of linked tables; else [].
+
+    A child row more, fewer or other changes all that is counted of its parent, which is an exchange of that parent.
+    """
+    unit, price_ = certificate.unit, certificate.prices.get("replace")
+    if isinstance(unit, str) or not unit.tables or price_ is None:
+        return []
+    parent, child = unit.tables
+    return [
+        (
+            f"For one {child}",
+            (
+                f"Of a single {child} the {parent} of which stays, whether it is there, and what is said of it, is "
+                f"hidden with an epsilon of {price_:.4g}: that is what it costs to exchange the {parent} for another."
+            ),
+        )
+    ]
+
+
+def protected(certificate: Certificate) -> list[str]:
+    """Return a list of a sentence on what a `Certificate` of linked tables protects, and the worth for one row.
+
+    It opens the page; empty for one table.
+    """
+    unit, stated = certificate.unit, certificate.guarantee
+    if isinstance(unit, str) or not unit.tables:
+        return []
+    parent, child = unit.tables
+    other = certificate.prices.get("replace")
+    one = f"; for a single {child} of a {parent} that stays, that is worth an epsilon of {other:.4g}" if other else ""
+    return [
+        (
+            f"Protected is one {parent} with all its {child} rows: whether it is in the data is hidden with epsilon "
+            f"{stated.epsilon:g} and delta {stated.delta:g}{one}."
+        )
+    ]
+
+
+def given_up(drawn: Mapping[str, Any], parent: str, child: str) -> str:
+    """Return a sentence on child rows that were drawn with less than is known, by the counts `drawn` of a drawing.
+
+    `parent` and `child` name the two tables.
+    """
+    by = ", ".join(f"{column} in {number:,}" for column, number in drawn["backed_off"].items())
+    return (
+        f"{sum(drawn['backed_off'].values()):,} of {drawn['rows']:,} {child} rows were drawn without some of what is "
+        f"known of their {parent}{f' ({by})' if by else ''}, as the models leave such a combination no chance."
+    )
 
 
 STEPS = {
@@ -186,6 +250,21 @@ STEPS = {
     "replace-within-group": "its values are these or any others, its group aside",
     "replace": "its values are these or any others, its group among them",
 }
+
+
+def steps_of(certificate: Certificate) -> dict[str, float | None]:
+    """Return a certificate's prices by step; of two linked tables without strata none that tells groups from values.
+
+    Whatever changes in a parent's rows may change all that is counted of it.
+    """
+    unit, prices = certificate.unit, certificate.prices
+    whole = not isinstance(unit, str) and bool(unit.tables) and not certificate.strata.by
+    return without_groups(prices) if whole else dict(prices)
+
+
+def without_groups(prices: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return `prices` by step, without those of steps that tell a group from other values."""
+    return {step: epsilon for step, epsilon in prices.items() if step not in {"move", "replace-within-group"}}
 
 
 def price(neighbours: str, epsilon: float | None) -> str:
@@ -212,13 +291,14 @@ def strata(certificate: Certificate) -> str:
             f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each "
             "of these families, and the costs of the families add up."
         )
+    who = "person" if isinstance(certificate.unit, str) or not certificate.unit.tables else certificate.unit.tables[0]
     depths = {len(charge.path) for charge in certificate.charges}
     each = "its own epsilon" if found.epsilon else "the whole of it"
     spent = (
-        "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
-        "one group only, the costs of the groups do not add up."
+        "A part of epsilon was spent on everybody together, and the rest in each group by itself. "
+        f"As a {who} is in one group only, the costs of the groups do not add up."
         if 0 in depths and len(depths) > 1
-        else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
+        else f"Each was measured by itself, with noise of its own. As a {who} is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
     )
     merged = f", merged from {found.cells:,}" if found.merged else ""
