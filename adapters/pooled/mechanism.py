@@ -44,10 +44,6 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
 
-FAST = 60
-"""Divisor of the rounds: with share = "auto", everybody's model gets 1 - rounds / FAST of the budget. Where that pays
-for many rounds, everybody is soon well known, and strata have more to learn. Chosen on the excerpt by `scripts/bench
-pooled`."""
 SHARES = (0.3, 0.7)
 """Smallest and largest share that "auto" gives everybody's model."""
 
@@ -181,7 +177,7 @@ class Pooled(Groupwise[Any]):
             return float(self.share)
         # few rounds: most goes to the pooled model, as strata could not measure much by themselves
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
-        return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
+        return min(max(1 - rounds / self.inner.shared_rounds, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
         """Return two Allotments by public facts, parts of `allot`: for everybody's model, and for the strata."""

@@ -29,6 +29,7 @@ from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.engine.dense import is_large, laid_out
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.shared.graphical import GraphicalLearner
+from stratsynth.adapters.tilted.arbiter import Arbiter
 from stratsynth.models import Mixture
 
 if TYPE_CHECKING:
@@ -58,9 +59,13 @@ def raked(model: Model, everybody: Learner[Any], sigma: float) -> Model:
     """Return the mixture of strata's models, moved to the tables of everybody's learner.
 
     `sigma` is the usual noise scale of a stratum's own table. The model itself is returned where nothing is to be
-    moved: without graphical models that measured something, or above `MOST_CELLS` cells.
+    moved: without graphical models that measured something, with rows of a prior, or above `MOST_CELLS` cells.
     """
+    if isinstance(everybody, Arbiter):  # whose own learner strata went on from, where they left the prior
+        everybody = everybody.own
     if not isinstance(model, Mixture) or not isinstance(everybody, GraphicalLearner):
+        return model
+    if any(part.of_prior for part in model.parts.values()):
         return model
     moved = {s: part for s, part in model.parts.items() if isinstance(part, Graphical) and part.terms}
     weights = np.array([model.weights[stratum] for stratum in moved])
@@ -77,7 +82,9 @@ def raked(model: Model, everybody: Learner[Any], sigma: float) -> Model:
         np.concatenate([np.ones(t.values.size, bool) if t.counted is None else t.counted.ravel() for t in tables]),
     )
     factors = goal.factors()
-    return replace(model, parts={**model.parts, **{s: part for block in blocks for s, part in block.with_factors(factors)}})
+    return replace(
+        model, parts={**model.parts, **{s: part for block in blocks for s, part in block.with_factors(factors)}}
+    )
 
 
 def _largest(tables: Sequence[MeasuredTable]) -> list[MeasuredTable]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,11 @@ class Learner(ABC, Generic[M]):
 
 class Poolable(Mechanism[M]):
     """A mechanism that strata can go on from; it declares `merges`, `learned` and `candidates` instead of `steps`."""
+
+    shared_rounds: ClassVar[float] = 60
+    """Divisor of the usual number of rounds: in `Pooled` with share = "auto", everybody's model gets 1 - rounds /
+    shared_rounds of the budget. Where that pays for many rounds, everybody is soon well known, and strata have more to
+    learn. Chosen on the excerpt by `scripts/bench pooled`."""
 
     @property
     @abstractmethod
