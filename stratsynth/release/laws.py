@@ -73,9 +73,10 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside` of a prepared fit's columns, by name; tuple of `InsideStated`); empty if it draws no rows.
+    """Return ({column: `Inside`}, tuple of `InsideStated`) of a prepared fit; both are empty if it draws no rows.
 
-    By the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy answers.
+    They follow from the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy
+    answers.
     """
     if model.returns is not Returns.ROWS:
         return {}, ()
@@ -203,8 +204,8 @@ def starts_of(schema: Schema, name: str) -> list[int]:
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
     """Return `InsideStated`, the certificate's entry on the `Inside` `law` of the `column` called `name`.
 
-    `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
-    without. `summed` is True if the slope follows the numeric column's clipped sum too.
+    `why` is the reason for a tail that is not fitted, "" if it is. `prior` is an array (bins, places) of weights in a
+    prior's rows, None without. `summed` is True if the slope follows the numeric column's clipped sum too.
     """
     tail = law.tail
     before = np.zeros((len(column.extents), 1)) if prior is None else prior

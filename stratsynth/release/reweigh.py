@@ -44,15 +44,17 @@ class RatioOfShares:
         return float(shares @ self.a) / below if below > 0 else math.nan
 
     def pull(self, value: float) -> Floats:
-        """Return the array a - `value` b, by group: shares whose product with it is 0 give the result `value`."""
+        """Return the array a - `value` b, an entry a group, for the number `value`.
+
+        Shares whose product with it is 0 give the result `value`.
+        """
         return self.a - value * self.b
 
 
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
-    """Return the share, 0 to 1, of the group of this number at which a result, a `RatioOfShares`, is `value`.
+    """Return the share, 0 to 1, of group number `group` at which a result, a `RatioOfShares`, is the number `value`.
 
-    `shares` is an array of all groups' shares, of which the other groups keep their proportions. None if there is no
-    such share.
+    `shares` is an array of all groups' shares; the other groups keep their proportions. None if there is no such share.
     """
     rest = 1 - shares[group]
     if rest <= 0:
@@ -97,7 +99,7 @@ def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, 
 
 
 def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
-    """Return two arrays, lower and upper ends in 0 to 1, of `shares` that are wrong by up to `off` times themselves."""
+    """Return two arrays, lower and upper ends in 0 to 1, of the array `shares`, each wrong by up to `off` x itself."""
     return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
 
 

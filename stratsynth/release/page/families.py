@@ -40,7 +40,10 @@ STEPS = 4
 
 
 def families(linked: LinkedSchema, tables: Mapping[str, pa.Table], certificate: Certificate) -> list[Section]:
-    """Return a list of the Section on drawn `tables` of a `LinkedSchema`, by a `Certificate`; empty without rows."""
+    """Return a list of one Section on drawn rows of a `LinkedSchema`, `tables`, {name: Arrow table}; [] without rows.
+
+    The `Certificate` says what drawing gave up.
+    """
     rows = DrawnRows(linked, tables)
     if not len(rows.size) or not len(rows.home):
         return []
@@ -93,7 +96,10 @@ def _bars(title: str, note: str, shares: Sequence[tuple[str, float]]) -> Markup:
 
 
 def _side_by_side(title: str, note: str, pictures: Sequence[tuple[str, str, Sequence[tuple[str, float]]]]) -> Figure:
-    """Return a Figure called `title` of several `pictures`, each (title, note, shares by name), with their numbers."""
+    """Return a Figure called `title`, with a `note`, of several `pictures`, side by side, and their numbers.
+
+    Each is (title, note, list of (name, share) pairs).
+    """
     numbers = [[caption, name, share] for caption, _, shares in pictures for name, share in shares]
     return Figure(
         title,
@@ -104,7 +110,7 @@ def _side_by_side(title: str, note: str, pictures: Sequence[tuple[str, str, Sequ
 
 
 def _shares(codes: Array, names: Sequence[str]) -> list[tuple[str, float]]:
-    """Return a list of (name, share of `codes`), codes counting the `names` from 0; without bare ends."""
+    """Return a list of (name, share of `codes`), codes an array that counts `names` from 0; without empty ends."""
     counts = np.bincount(codes, minlength=len(names)).astype(float)
     kept = np.flatnonzero(counts)
     low, top = (kept[0], kept[-1]) if len(kept) else (0, -1)
@@ -121,7 +127,10 @@ def _sizes(rows: DrawnRows) -> Figure:
 
 
 def _by_size(rows: DrawnRows) -> Iterator[tuple[str, Array]]:
-    """Yield (caption, mask of the parents) for each number of child rows that some parent of `DrawnRows` has."""
+    """Yield (caption, mask of the parents) for each number of child rows that some parent of `DrawnRows` has.
+
+    The last, "N+", has those with that many or more.
+    """
     for size in range(int(rows.size.min()), SIZES + 1):
         met = rows.size >= SIZES if size == SIZES else rows.size == size
         if met.any():
@@ -129,7 +138,10 @@ def _by_size(rows: DrawnRows) -> Iterator[tuple[str, Array]]:
 
 
 def _heat(title: str, note: str, first: str, names: Sequence[str], rows: Sequence[tuple[str, Array]]) -> Figure:
-    """Return a `Figure` called `title`, with a `note`: `rows` of (caption, shares), headed `first`, then by `names`."""
+    """Return a `Figure`, a heat map, called `title`, with a `note`: a row for each of `rows`, (caption, shares).
+
+    `first` heads the captions, `names` the arrays of shares.
+    """
     scale = Axis(0.0, max((float(shares.max()) for _, shares in rows), default=0.0))
     shown: list[Row] = [[caption, *map(float, shares)] for caption, shares in rows]
     columns = [Column(first, "text"), *(Column(name, "shade", scale) for name in names)]

@@ -232,9 +232,9 @@ def protected(certificate: Certificate) -> list[str]:
 
 
 def given_up(drawn: Mapping[str, Any], parent: str, child: str) -> str:
-    """Return a sentence on child rows that were drawn with less than is known, by the counts `drawn` of a drawing.
+    """Return a sentence on child rows that were drawn with less than is known, by `drawn`, a certificate's mapping.
 
-    `parent` and `child` name the two tables.
+    `drawn` has `rows`, a number, and `backed_off`, {column: number}; `parent` and `child` name the two tables.
     """
     by = ", ".join(f"{column} in {number:,}" for column, number in drawn["backed_off"].items())
     return (
@@ -306,7 +306,7 @@ def merges(certificate: Certificate) -> str:
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
-    """Return words on the rows that rules changed, by `moved`, the content of rules.json; ReleaseError if damaged."""
+    """Return words on the rows that rules changed, by `moved`, the mapping in rules.json; ReleaseError if damaged."""
     try:
         rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
         worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
@@ -395,7 +395,7 @@ def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[
 
 
 def warnings(certificate: Certificate) -> list[str]:
-    """Return sentences on a certificate's faults and unverified claims, the gravest first; [] without any."""
+    """Return a list of sentences on a certificate's faults and unverified claims, the gravest first; [] without any."""
     found = [notice.text for notice in certificate.notices]
     if not certificate.private:
         found.insert(0, certificate.warning or "NOT PRIVATE")
@@ -441,7 +441,7 @@ def benchmark_words(stated: BenchmarkStated) -> str:
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
     """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
-    `named` turns a group's name into the words shown.
+    `named` is a function from a group's name to the words shown.
     """
     found = certificate.strata
     yield "Groups", strata(certificate)
