@@ -153,8 +153,8 @@ def _measurements(
 ) -> None:
     """Add a finding to `notes` if the folder holds tables or sums, by stratum and noise, that no charge paid for.
 
-    `paths` maps a charge's path to the stratum's label. `strict` is False if charges of unknown kinds may have paid for
-    more.
+    `paths` maps each stratum's path, as charges have it, to its label. `strict` is False if charges of unknown kinds
+    may have paid for more.
     """
     tables: Counter[Kind] = Counter()
     sums: Counter[Kind] = Counter()
@@ -231,7 +231,7 @@ def noise_of(charge: Charge) -> float:
 
 
 def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Yield (stratum, True for a sum, noise's deviation) of each table and sum in a release folder's measurements."""
+    """Yield (stratum's label, True for a sum, noise's deviation) for each table and sum in a folder's measurements."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
