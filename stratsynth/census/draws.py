@@ -33,7 +33,7 @@ def draws(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint32]:
 
 
 def keys_of(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint64]:
-    """Return an array, a key for something of each row that `name` tells apart, such as its second person."""
+    """Return an array of new keys, one for each of `keys`: of something of that row that `name` tells apart."""
     salt = int.from_bytes(hashlib.sha256(f"key of {name}".encode()).digest()[:8], "little")
     return _mix(keys + np.uint64(salt))
 

@@ -254,5 +254,5 @@ def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
 
 
 def _beyond(code: str, keys: Mapping[str, Any]) -> bool:
-    """True if a code is an integer outside of the bounds in `keys`, "lower" to "upper"."""
+    """True if the text `code` is an integer outside of the bounds `keys["lower"]` to `keys["upper"]`, numbers."""
     return code.removeprefix("-").isdigit() and not keys["lower"] <= int(code) <= keys["upper"]
