@@ -93,7 +93,7 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
 
 
 def check_groups(what: str, groups: object) -> None:
-    """Raise UsageError for all `groups` but the texts "declared" and "measured"; `what` begins the message."""
+    """Raise UsageError unless `groups` is one of the texts "declared" and "measured"; `what` begins the message."""
     one_of(what, groups, ("declared", "measured"))
 
 
