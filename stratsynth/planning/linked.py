@@ -19,7 +19,10 @@ CELL = 16
 
 
 def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...]:
-    """Return a tuple, a `StratumPlan` per counted table of a prepared fit, by its rehearsal; () for one table."""
+    """Return a tuple, a `StratumPlan` for each counted table of a prepared fit of linked tables, by its rehearsal.
+
+    () for a schema of one table.
+    """
     schema = prepared.public.schema
     if not isinstance(schema, CountedTables):
         return ()

@@ -101,7 +101,10 @@ class SimulatedAnswers(AnswerSource):
         return [self._answer(a) for a in asked]
 
     def stands_for(self, path: StratumPath) -> tuple[StratumPath, ...]:
-        """Return a tuple of paths of all strata whose questions are asked only here; (path,) if just its own are."""
+        """Return a tuple of the paths of all strata for which this path's questions stand, as they are asked alike.
+
+        It is (path,) if they stand for its own stratum alone.
+        """
         return self._represents.get(path) or (path,)
 
     def first(self, path: StratumPath) -> StratumPath:
