@@ -93,6 +93,9 @@ def step_of(
 
 
 def by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
-    """Return the values of a `NoisySum` by a `FermiProblem`'s cells, records by true class x group x decision."""
+    """Return an array, true class x group x decision: the values of a `NoisySum` by a `FermiProblem`'s cells.
+
+    They are numbers of records.
+    """
     found = sums.values.reshape(task.groups, task.true_classes, task.classes)
     return np.moveaxis(found, 1, 0)
