@@ -33,10 +33,16 @@ class Parametrisation(Protocol):
         """Return start parameters, a flat array, by `rng`, with which each component's logits are near `logits`."""
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return (array of probabilities at `point`, levels x components; the values that `backward` needs)."""
+        """Return (array of probabilities, levels x components; the values that `backward` needs).
+
+        `point` is the flat array of parameters.
+        """
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter at `point`, flat, from `slope` by probability and `forward`'s `tape`."""
+        """Return a flat array, the gradient by parameter at `point`, from `slope` and the values `tape` of `forward`.
+
+        `slope` is the array of derivatives by probability, levels x components.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,10 @@ class LogitTable:
         return (logits[:, None] + self.spread * noise).ravel()
 
     def forward(self, point: Reals) -> tuple[Reals, Reals]:
-        """Return two arrays, the probabilities at `point`, levels x components, twice: `backward` needs them too."""
+        """Return the array of probabilities at `point`, levels x components, twice: `backward` needs it too.
+
+        `point` is the flat array of parameters.
+        """
         odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
         return odds, odds
 
@@ -107,7 +116,10 @@ class ResidualNetwork:
         return point
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return (array of probabilities at `point`, levels x components; the activations that `backward` needs)."""
+        """Return (array of probabilities, levels x components; the activations that `backward` needs).
+
+        `point` is the flat array of parameters.
+        """
         *blocks, last, shift = self.parts(point)
         flow, tape = self.noise.astype(point.dtype, copy=False), []
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -123,7 +135,10 @@ class ResidualNetwork:
         return odds, (tape, flow, odds)
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter at `point`, flat, from `slope` by probability and the activations `tape`."""
+        """Return a flat array, the gradient by parameter at `point`, from `slope` and the activations `tape`.
+
+        `slope` is the array of derivatives by probability, levels x components; `tape` is that of `forward`.
+        """
         found = np.empty_like(point)
         *blocks, last, _ = self.parts(point)
         *slopes, last_slope, shift_slope = self.parts(found)
