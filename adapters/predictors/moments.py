@@ -86,7 +86,7 @@ class NoisyMoments:
     def newton(cls, square: NoisySum, gradient: NoisySum, centre: Floats) -> NoisyMoments:
         """Return the `NoisyMoments` of a logistic Newton step from the coefficients `centre`, from noisy sums.
 
-        `square` is four times the curvature's upper triangle, `gradient` the gradient.
+        `centre` is an array; `square` is four times the curvature's upper triangle, `gradient` the gradient.
         """
         return cls._of(square, gradient, centre, curved=True)
 
@@ -150,7 +150,7 @@ class NoisyMoments:
 
 
 def mirrored(triangle: Floats, size: int) -> Floats:
-    """Return the symmetric matrix, size x size, of an upper triangle, row by row.
+    """Return the symmetric matrix, size x size, whose upper triangle is `triangle`, a flat array, row by row.
 
     Symmetric noise keeps the eigenvalues real.
     """

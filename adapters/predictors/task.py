@@ -123,10 +123,10 @@ class PredictorProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Gradients:
-        """Return the question `Gradients` for a sum of clipped gradients at coefficients `theta`.
+        """Return the question `Gradients` for a sum of clipped gradients at `theta`, an array of coefficients.
 
-        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
-        for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of number `group`, or of all for None. A row's gradient is multiplied by the entry of
+        `parts`, an array over the cells of the columns `by`, for its cell; None multiplies by 1.
         """
         design, thetas = self._asked(theta, group)
         return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
@@ -138,9 +138,9 @@ class PredictorProblem:
         return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """Return the question `Losses` for a sum of clipped losses at coefficients `theta`.
+        """Return the question `Losses` for a sum of clipped losses at `theta`, an array of coefficients.
 
-        It is of the group of this number, or of all for None. Losses are squared residuals for `linear` or with
+        It is of the group of number `group`, or of all for None. Losses are squared residuals for `linear` or with
         `squared`, a flag, else log losses.
         """
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
