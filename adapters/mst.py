@@ -188,7 +188,10 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=rest))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used."""
+        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used.
+
+        A clique is a tuple of one or two columns' names.
+        """
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -243,7 +246,10 @@ def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
 
 
 def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:
-    """Return a list of the pairs' tables of probabilities under independence, from the columns' noisy tables `ones`."""
+    """Return a list of arrays, one for each of `pairs` of columns: its cells' probabilities under independence.
+
+    They follow from `ones`, the columns' noisy tables.
+    """
     share = {table.clique[0]: _distribution(table) for table in ones}
     return [np.multiply.outer(share[a], share[b]) for a, b in pairs]
 
