@@ -158,9 +158,10 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """Log-likelihood ratios of one step, a row per assumed noise, from noisy sums `x`, one a run, in clips.
+    """Array (ways of scoring, runs) of log-likelihood ratios of one step, a row for each assumed noise.
 
-    The last row is the ratio of what the loss reveals besides, the numbers `aside`, one a run.
+    They are of the noisy sums `x`, an array of one a run, in clips. The last row is the ratio of what the loss reveals
+    besides, the numbers `aside`, one a run.
     """
     found = []
     for share in ASSUMED:
