@@ -188,7 +188,10 @@ def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
 
 
 def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
-    """Return the cells of one line on `row` of the paired tests: pair, epsilon, difference, ends, p-values, verdict."""
+    """Return the list of cells of one line on `row`, a mapping of a row of the frame of paired tests.
+
+    They are pair, epsilon, difference, ends, p-values, verdict.
+    """
     first = setting_name(row["first_mechanism"], row["first_stratification"])
     second = setting_name(row["second_mechanism"], row["second_stratification"])
     return [
