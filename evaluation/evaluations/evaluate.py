@@ -138,7 +138,7 @@ class Evaluation:
         return self.declared["inconsistencies"]
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield name and frame of every score that was computed, in the order of the fields."""
+        """Yield (name, frame) of every score that was computed, in the order of the fields."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "declared":

@@ -91,7 +91,7 @@ def _marked(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame) -> list[list[Any]]:
-    """Return the frame's rows as lists of plain values for JSON."""
+    """Return a list of the frame's rows, each a list of plain values for JSON."""
     columns = [[_plain(value) for value in frame[name].astype(object)] for name in frame.columns]
     return [list(row) for row in zip(*columns, strict=True)]
 
