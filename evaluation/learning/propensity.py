@@ -118,8 +118,8 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
     """Two arrays by a Pair's group, then everybody: mean of `values`, and its standard error.
 
-    `values` has one a real row, then one a synthetic row; all rows of a group count alike. The mean is NaN if a group
-    has no row in one of the tables.
+    `values` is an array of one a real row, then one a synthetic row; all rows of a group count alike. The mean is NaN
+    if a group has no row in one of the tables.
     """
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
@@ -222,7 +222,10 @@ def principal_components(
 
 
 def _levels(table: EncodedRows, name: str, rows: Array) -> Any:
-    """Return a pandas array of texts: levels of column `name` in these `rows` (numbers) of a table, `EncodedRows`."""
+    """Return a pandas array of texts: the levels of column `name` in the rows with the numbers `rows` of a table.
+
+    The table is `EncodedRows`.
+    """
     import pandas as pd
 
     return pd.array(np.array(table.schema.levels(name), object)[table.codes[name][rows]], "string")

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 def area(truth: Array, score: Array) -> tuple[float, float]:
-    """(Area under the ROC curve of `score`, numbers, for classes `truth`, truth values; standard error of DeLong 1988).
+    """(Area under the ROC curve of `score` for the classes `truth`; its standard error, of DeLong 1988).
 
-    The area is NaN if a class has no row, the error if a class has fewer than two.
+    `score` is an array of numbers, `truth` one of truth values, one a row. The area is NaN if a class has no row, the
+    error if a class has fewer than two.
     """
     from scipy.stats import rankdata
 

@@ -135,8 +135,8 @@ class GroupedRows:
     ) -> pd.DataFrame:
         """Frame of rates (of numbers, errors) of the array `predicted` against `truth`, by scope, with 95 % intervals.
 
-        Intervals are by `resamples` draws of `rng`. With `score`, a number for each row that is larger the likelier
-        "true" is, it has the area under the curve too.
+        Both arrays have a value for each row. Intervals are by `resamples` draws of `rng`. With `score`, an array of a
+        number for each row that is larger the likelier "true" is, it has the area under the curve too.
         """
         count = len(self.groups)
         if truth.dtype == bool:
@@ -225,7 +225,7 @@ _Between = tuple[Sequence[str], Callable[[Array], Array]]
 
 
 def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
-    """Two arrays: the share `part` / `whole`, NaN where `whole` is 0; and `whole` itself."""
+    """Return two arrays: the share `part` / `whole`, arrays alike, NaN where `whole` is 0; and `whole` itself."""
     return share(part, whole), whole
 
 
@@ -288,7 +288,7 @@ def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
 
 
 def _ends(samples: Array) -> tuple[Array, Array]:
-    """Arrays of quantiles 0.025 and 0.975 of `samples` along the axis before the last.
+    """Two arrays: quantiles 0.025 and 0.975 of the array `samples` along its axis before the last, that of draws.
 
     They are NaN if more than 5 % of the draws are undefined.
     """
