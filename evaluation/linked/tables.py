@@ -46,7 +46,10 @@ class Cells:
     """Number of cells."""
 
     def shares(self, weights: Array | None = None) -> Array:
-        """Return the share of each cell, each parent counting as its weight; zeros of an empty table."""
+        """Return an array, the share of each cell; zeros of an empty table.
+
+        `weights` is an array of one a parent, as which it counts; None counts each as 1.
+        """
         counts = np.bincount(self.cell, None if weights is None else weights[self.home], minlength=self.size)
         found: Array = counts / max(counts.sum(), 1e-300)
         return found
@@ -207,7 +210,10 @@ def _by_size(columns: LinkedColumns) -> Iterator[LinkedTable]:
 
 
 def _of_size(cells: Callable[[LinkedCodes], Cells], size: int) -> Callable[[LinkedCodes], Cells]:
-    """Return a function like `cells`, rows to `Cells`, of parents of `size` rows alone (last of SIZES: or more)."""
+    """Return a function like `cells`, from LinkedCodes to `Cells`, of parents of `size` rows alone.
+
+    The last of SIZES stands for that or more.
+    """
 
     def some(rows: LinkedCodes) -> Cells:
         whole = cells(rows)
