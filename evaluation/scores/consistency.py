@@ -66,7 +66,10 @@ def rule_text(rule: Rule) -> str:
 
 
 def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
-    """Text of a rule's conditions by column, as `MAR 1, 2`, joined by `joined`; at most four levels are named."""
+    """Text of a rule's `conditions`, {column: level or levels}, as `MAR 1, 2`, put together by the text `joined`.
+
+    At most four levels are named.
+    """
     texts = []
     for name, condition in conditions.items():
         levels = (condition,) if isinstance(condition, str) else condition

@@ -21,9 +21,9 @@ def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> t
 
 
 def absolute(value: NDArray[Any], error: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of lower and upper ends of 95 % intervals of |value|, for signed scores `value` with standard errors.
+    """Arrays of lower and upper ends of 95 % intervals of |value|, for an array of signed scores `value`.
 
-    The lower end is 0 if the sign is in doubt.
+    `error` is the array of their standard errors. The lower end is 0 if the sign is in doubt.
     """
     one, two = value - NORMAL_95 * error, value + NORMAL_95 * error
     ends = np.abs([one, two])

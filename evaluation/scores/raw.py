@@ -111,7 +111,8 @@ def _deviation(numbers: Array, each: Array) -> float:
 def _compared(real: Array, each: Array, synthetic: Array, one: Array) -> tuple[list[float], list[float], float]:
     """(List of `STATISTICS` of the numbers `real`, list of those of `synthetic`, standard deviation of the former).
 
-    `each` and `one` are the weights of the real and of the synthetic numbers; NaN without numbers.
+    All arguments are arrays; `each` and `one` are the weights of the real and of the synthetic numbers. NaN without
+    numbers.
     """
     return _statistics(real, each), _statistics(synthetic, one), _deviation(real, each)
 
