@@ -159,9 +159,9 @@ class Pair:
 
 
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
-    """(Tuple of the columns of `by`, tuple of a schema's strata): the columns' crossing; without columns, everybody.
+    """(Tuple of the columns of `by`, tuple of `Stratum`s of a schema): the columns' crossing.
 
-    UsageError for a column with a name that frames of scores reserve.
+    Without columns, everybody. UsageError for a column with a name that frames of scores reserve.
     """
     names = as_columns(by)
     for name in names:
