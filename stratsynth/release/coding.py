@@ -89,9 +89,9 @@ def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedArray:
-    """Return `data`, a column of a release, as texts in the spelling of a file: `texts` are its texts with counts.
+    """Return `data`, a release's Arrow column, as texts in the spelling of a file, by its `texts`, {text: count}.
 
-    A value not there keeps its own spelling.
+    A value that is not there keeps its own spelling. `column` is its declaration.
     """
     null = np.asarray(data.is_null())
     nothing = _null(column, texts) if _absent(column, column.not_applicable, texts) else column.not_applicable

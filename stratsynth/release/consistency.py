@@ -76,7 +76,8 @@ def read_stated(certificate: Certificate, charges: Sequence[Mapping[str, Any]]) 
 
     Args:
         certificate: The sections.
-        charges: The charges as JSON has them, or none: a kind of question may state more than the sections do.
+        charges: A list of mappings, the charges as JSON has them, or (): a kind of question may state more than the
+            sections do.
 
     Raises:
         ValueError: Impossible numbers, in words.
@@ -168,7 +169,10 @@ def _numbers(guarantee: Mapping[str, Any]) -> tuple[float, ...]:
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
-    """Return the `Charge` of a JSON `record` in a currency; ValueError for an amount or sensitivity not above 0."""
+    """Return the `Charge` of `record`, a mapping of JSON, in a currency.
+
+    ValueError for an amount or sensitivity not above 0.
+    """
     charge = Charge.from_dict(record, currency)
     beside = charge.kind == FIRST and currency == Currency.SAMPLED  # whose rho is among the details
     figures = [
@@ -185,7 +189,7 @@ def contradictions(stated: Stated, prices: Mapping[str, float | None]) -> Iterat
 
     Args:
         stated: The guarantee and charges.
-        prices: The certificate's entry `prices`.
+        prices: The certificate's entry `prices`, {step: epsilon, or None for unknown}.
     """
     budget, allot = stated.budget, stated.allot
     most = budget.epsilon * (1 + TOLERANCE)

@@ -422,7 +422,7 @@ class Benchmark:
 
 
 def read_benchmark(section: Mapping[str, Any], folder: Path) -> Benchmark:
-    """Return the `Benchmark` of `section`, a recipe's [benchmark]; paths are relative to `folder`.
+    """Return the `Benchmark` of the mapping `section`, a recipe's [benchmark]; paths are relative to `folder`.
 
     RecipeError for unknown keys or no tables.
     """

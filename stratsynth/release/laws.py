@@ -92,14 +92,14 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of `InsideStated` on them).
+    """Return ({column: `Inside`, a law beyond the schema's shape}, tuple of `InsideStated` on them).
 
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer, an Arrow table.
         model: Function that loads the model; called only if strata are split again, or a clipped sum tells of a tail.
-        densities: Weights of the places of bins in a prior's rows, by column.
+        densities: Mapping from column to an array (bins, places) of weights in a prior's rows; None without.
     """
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
     tails = [name for name, column in columns.items() if column.shape == PARETO]

@@ -107,7 +107,7 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
         column: The numeric column.
         law: Its law without them.
         answers: `BinAnswers`, noisy sums of places and numbers of multiples.
-        counts: Noisy number of records in each bin, and its noise; None if nothing tells.
+        counts: Two arrays: noisy number of records in each bin, and its noise; None if nothing tells.
     """
     found = law if answers.heaps is None else replace(law, heaps=_classes(column, *answers.heaps))
     if answers.places is not None and counts is not None:

@@ -85,7 +85,7 @@ def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
 def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
     """Return the largest (sign 1) or smallest (-1) value of `quotient`, a `RatioOfShares`, over shares of sum 1.
 
-    Each share is between its entries of `low` and `high`; `shares` is where the search starts.
+    All three are arrays by group: each share is between its entries of `low` and `high`; the search starts at `shares`.
     """
     value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
     value = quotient.at(shares) if math.isnan(value) else value
@@ -104,9 +104,9 @@ def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
 
 
 def together(quotient: RatioOfShares, shares: Floats, moved: float) -> float | None:
-    """Return the least relative error of all groups' `shares` at once that moves a `RatioOfShares` by `moved`.
+    """Return the least relative error of all groups' shares at once that moves a `RatioOfShares` by `moved`.
 
-    None if 1 does not. Bisection: the wider the intervals, the further the result can move.
+    `shares` is their array. None if 1 does not. Bisection: the wider the intervals, the further the result can move.
     """
     value, found = quotient.at(shares), math.inf
     for sign in (1, -1):

@@ -130,7 +130,10 @@ def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[
 
 
 def _named(schema: Schema, name: str) -> list[str]:
-    """Return the levels of the column `name` as texts, with the meaning in brackets where the schema has one."""
+    """Return a list of texts, the levels of the column `name`, with the meaning in brackets where there is one.
+
+    That is the label of the schema.
+    """
     labels = schema.column(name).labels
     return [f"{level} ({labels[level]})" if level in labels else level for level in schema.levels(name)]
 

@@ -49,7 +49,7 @@ def both_tables(rows: DrawnRows) -> Iterator[Figure]:
 
 
 def _number_words(column: Numeric, numbers: Array) -> str:
-    """Return text on the `numbers` of a numeric column: range, median, middle half, and the share without one."""
+    """Return text on the array `numbers` of a numeric column: range, median, middle half, and the share without one."""
     real = numbers[~np.isnan(numbers)]
     if not len(real):
         return "no number"

@@ -207,7 +207,7 @@ def _pairs(rows: DrawnRows) -> Iterator[Figure]:
 
 
 def _band(bands: Bands, numbers: Array) -> Array:
-    """Return an array, the code of each number's band; the last one for NaN."""
+    """Return an int array, for each of the array `numbers` the code of its band in `bands`; the last one for NaN."""
     found: Array = np.where(
         np.isnan(numbers), len(bands.ends) + 1, np.searchsorted(bands.ends, numbers, side="right")
     ).astype(np.intp)
@@ -259,9 +259,10 @@ def _adult(linked: LinkedSchema) -> float | None:
 
 
 def generations(home: Array, numbers: Array, gap: float, parents: int) -> Array:
-    """Return an array, for each of `parents` the most of its rows of which each is `gap` or more above the one before.
+    """Return an array, for each parent the most of its rows of which each is `gap` or more above the one before.
 
-    Rows have a parent, `home`, and a number, NaN for none.
+    `parents` is their number. `home` is an array, the number of each row's parent, and `numbers` one of the rows'
+    numbers, NaN for none.
     """
     real = ~np.isnan(numbers)
     home, numbers = home[real], numbers[real]

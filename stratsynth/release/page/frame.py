@@ -64,10 +64,10 @@ def release_page(
     but the certificate's.
 
     Args:
-        record: The content of certificate.json.
+        record: The content of certificate.json, a mapping.
         measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
-        moved: What rules.json says, if there are rules.
+        moved: The mapping in rules.json, if there are rules; else None.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
         laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.

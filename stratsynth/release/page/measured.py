@@ -158,7 +158,10 @@ class Names:
         self.order = [EVERYBODY, *(name for name in self._paths if name != EVERYBODY)]
 
     def group(self, name: str) -> str:
-        """Return a group's columns and levels with their meanings; `name` itself if there is no such group."""
+        """Return text for readers: columns and levels, with meanings, of the group labelled `name`.
+
+        Else `name` itself.
+        """
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:

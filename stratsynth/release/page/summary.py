@@ -33,7 +33,7 @@ def certificate_page(
     """Return the Page of a certificate: guarantee, prices under other notions of neighbour, groups, limits.
 
     Args:
-        record: The content of certificate.json.
+        record: The content of certificate.json, a mapping.
         title: The heading of the page.
         brief: True if limits are named, without their sentences.
         more: Further facts, at the end.

@@ -295,7 +295,10 @@ def groups(certificate: Certificate) -> int:
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return words for levels by column, "SEX 1 + 2, RACE 3 + 4", of columns with several; "" if none has."""
+    """Return words for `levels`, {column: list of levels}, "SEX 1 + 2, RACE 3 + 4", of columns with several.
+
+    "" if none.
+    """
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
