@@ -173,9 +173,10 @@ def _measurements(
 
 
 def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: bool) -> None:
-    """Add to `notes` the outcome for tables `held` and `paid`, counted by (stratum, noise), which must be equal.
+    """Compare noisy tables `held`, in measurements, and `paid`, by charges.
 
-    Unless `strict`, more may have been released by unknown questions.
+    Add the outcome to `notes`: they must be equal. Both are Counters of (stratum's label, deviation of the noise).
+    Unless `strict`, unknown questions may have released more: then a difference is only noted in `unchecked`.
     """
     if held == paid:
         if not held:
@@ -195,9 +196,10 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """Add a finding to `notes` if the sums `held`, counted by (stratum, noise), are more than those `paid`.
+    """Add a finding to `notes` if noisy sums `held`, in measurements, are more than those `paid`; else checks passed.
 
-    Charged ones not released are allowed: older versions and long descents have such.
+    Both are Counters of (stratum's label, deviation of the noise). Charged ones not released are noted in `unchecked`:
+    older versions and long descents have such.
     """
     if held - paid:
         name, sigma = next(iter(held - paid))

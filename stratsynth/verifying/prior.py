@@ -76,8 +76,8 @@ def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
     """Compare the certificate's prior with the one in the ledger's reservations; add the outcome to `notes`.
 
     Args:
-        lines: Reservations that may be this fit's.
-        record: Certificate.
+        lines: Reservations that may be this fit's, mappings of a ledger's lines.
+        record: Certificate, a mapping.
         notes: Collects the sentences.
     """
     section = record.get("prior")

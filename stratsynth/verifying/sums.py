@@ -195,7 +195,7 @@ def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, 
 def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Stated) -> list[str]:
     """Return a list of sentences on noise and half widths of a certificate that do not follow from bounds and prices.
 
-    Noise is that of `listed` sums, in the currency `stated`.
+    Noise is that of the `ListedSum`s in `listed`, in the currency `stated`.
     """
     clipped, inside, found = certificate.sums, certificate.bin_sums, list[str]()
     noise = {
