@@ -95,7 +95,10 @@ def household_tables() -> Mapping[str, ConditionalTable]:
 
 
 def _tables(files: Sequence[str], before: Mapping[str, tuple[str, ...]]) -> Mapping[str, ConditionalTable]:
-    """Return a mapping from variable to `ConditionalTable` in some files; `before` are levels of those drawn before."""
+    """Return {variable: `ConditionalTable`} of some files, by name, in the order of drawing.
+
+    `before` maps variables drawn before to tuples of their levels.
+    """
     levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
     for name, column in schema().columns.items():
         if isinstance(column, Categorical):

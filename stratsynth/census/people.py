@@ -119,9 +119,9 @@ def _ends(level: str) -> tuple[int, int]:
 
 
 def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return an array of amounts: each row's `median` times a factor drawn from `quantiles`, in thousandths.
+    """Return an int array of amounts: each row's `median`, an array, times a factor drawn from `quantiles`.
 
-    These are evenly spaced; `drawn` has a 31-bit number for each row.
+    These are a tuple of thousandths, evenly spaced; `drawn` is an array of a 31-bit number for each row.
     """
     knots = np.array(quantiles, np.int64)
     place = drawn.astype(np.int64) * (len(quantiles) - 1)

@@ -37,7 +37,7 @@ class Listed:
 
 
 def check_cited(given: Mapping[str, Any], citation: str) -> str:
-    """Return the trimmed `citation` of `given`, tables of codes by column; an empty text if there are no tables.
+    """Return the trimmed `citation` of `given`, {column: table of codes}; an empty text if there are no tables.
 
     Raises:
         UsageError: Tables without a fit citation, or a citation without tables; a table whose file has a privacy
