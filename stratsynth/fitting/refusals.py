@@ -128,7 +128,7 @@ def check_exact(begun: frozenset[str], otherwise: str, exact: bool) -> None:
     Its reservation says what it does not protect, and its certificate would say something else.
 
     Args:
-        begun: Hashes of the fixed sections with which equal fits were begun that are not over; this one's is not there.
+        begun: Set of hashes of fixed sections with which equal fits were begun that are not over, but for this one's.
         otherwise: Hash of this fit's fixed sections if it had exact totals and has none, or the reverse.
         exact: True if the fit has exact totals now.
     """
