@@ -129,7 +129,7 @@ class Plan:
         return render(plan_page(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan's fields as JSON values; a stratum's infinite number becomes None."""
+        """Return the plan's fields as a dict of JSON values; a stratum's infinite number becomes None."""
         plain = asdict(self)
         plain["measured"] = None if self.measured is None else self.measured.to_dict()
         for stratum in plain["strata"]:
