@@ -364,7 +364,7 @@ def _finite(top: Floats) -> Floats:
 
 
 def _scaled(table: Floats, axes: int) -> Floats:
-    """Return exponentials of a table of logarithms, divided by the largest of each line.
+    """Return an array like `table`, an array of logarithms: their exponentials, divided by the largest of each line.
 
     A line runs over the first `axes` axes, a number; the last axis counts lines.
     """

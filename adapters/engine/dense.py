@@ -107,10 +107,10 @@ class _Kept:
         return found
 
     def exponentiate(self, table: Floats) -> tuple[Floats, Floats]:
-        """Replace the table by exp(table - largest entry of its sum), so that nothing overflows.
+        """Replace the array `table`, in place, by exp(table - largest entry of its sum), so that nothing overflows.
 
-        Returns the sums of these exponentials, shaped to broadcast over the table; and the logarithms of the sums of
-        the original exp(table), as a table of the kept columns.
+        Returns two arrays: the sums of these exponentials, shaped to broadcast over the table; and the logarithms of
+        the sums of the original exp(table), as a table of the kept columns.
         """
         top = table.max(axis=self._summed, keepdims=True)
         np.exp(np.subtract(table, top, out=table), out=table)
@@ -170,7 +170,10 @@ class _Views(Maps):
         return cells
 
     def gather(self, cells: Floats) -> Floats:
-        """Return a flat array of the tables, one after another: sums of `cells`, the tree's, over all other columns."""
+        """Return a flat array of the tables, one after another: sums of the tree's cells over all other columns.
+
+        `cells` is a flat array of these.
+        """
         found = np.empty(self._cells)
         homes, tables = self._of.views(cells), self._tables(found)
         for i, home, kept in self._outer:

@@ -68,7 +68,7 @@ class Draws:
 
 
 def _small(codes: Integers, size: int) -> Integers:
-    """Return `codes`, numbers below `size`, in the smallest type that holds them."""
+    """Return the array `codes`, whole numbers below `size`, in the smallest type that holds them."""
     return codes.astype(np.min_scalar_type(max(size - 1, 0)), copy=False)
 
 

@@ -80,7 +80,10 @@ class Maps(ABC):
 
     @abstractmethod
     def gather(self, cells: Floats) -> Floats:
-        """Return a flat array of the tables, one after another: sums of `cells`, the trees', over all other columns."""
+        """Return a flat array of the tables, one after another: sums of the trees' cells over all other columns.
+
+        `cells` is a flat array of these, one tree after another.
+        """
 
 
 class Forest:
@@ -234,7 +237,10 @@ class _Scattered(Maps):
         return found.astype(np.float64, copy=False)
 
     def gather(self, cells: Floats) -> Floats:
-        """Return a flat array of the tables, one after another: sums of `cells`, the trees', over all other columns."""
+        """Return a flat array of the tables, one after another: sums of the trees' cells over all other columns.
+
+        `cells` is a flat array of these, one tree after another.
+        """
         found = np.bincount(self._target, weights=cells[self._source], minlength=self._terms)
         return found.astype(np.float64, copy=False)
 

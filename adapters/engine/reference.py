@@ -62,7 +62,7 @@ def _descended(
         problem: The problem, with one table or more.
         forest: The layout of its tree.
         number: The number of records.
-        base: The base's log potentials, 0 in impossible cells.
+        base: The base's log potentials, a flat array over cells, 0 in impossible ones.
         out: The mask of impossible cells.
     """
     import jax
@@ -154,7 +154,10 @@ def _compiled() -> Callable[[_Objective, Any, Mapping[str, Any]], Any]:
 
 
 def _value(at: _Objective, marginals: Any, facts: Mapping[str, Any]) -> Any:
-    """Return the objective `at` a tree of mbi's `marginals`, from the problem's `facts`."""
+    """Return the objective `at` a tree, of mbi's `marginals`.
+
+    `facts` is a mapping of the problem's numbers and arrays by name.
+    """
     import jax.numpy as jnp
 
     def negentropy(counts: Any) -> Any:

@@ -243,7 +243,10 @@ class _State:
         return cls(terms, terms, terms, np.zeros(number), objective, objective.copy(), step, growth, taken, running)
 
     def only(self, owner: Indices) -> _State:
-        """Return the `_State` of the unfinished models alone; `owner` is the number of the model of each term."""
+        """Return the `_State` of the unfinished models alone.
+
+        `owner` is an array, the number of the model of each term.
+        """
         kept = self.running
         cells = kept[owner]
         return _State(
