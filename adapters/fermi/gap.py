@@ -88,7 +88,10 @@ class Steering:
         return found
 
     def step(self, positive: Floats) -> None:
-        """Move the multipliers by `positive`, true class x group: noisy numbers predicted as the second level."""
+        """Move the multipliers by `positive`, an array true class x group.
+
+        It has the noisy numbers of records that are predicted as the second level.
+        """
         here = np.einsum("ykg,yg->yk", self.weights, positive / self.records)
         self.mean = MEMORY * self.mean + (1 - MEMORY) * here
         self.upper = np.maximum(0, self.upper + self.paces * (self.mean - self.bounds[:, None]))
@@ -103,7 +106,7 @@ def aims(wanted: float, records: Floats, sigma: float) -> Floats:
 
     Args:
         wanted: Largest wanted gap.
-        records: Expected records of each cell, true class x group.
+        records: Array of expected records of each cell, true class x group.
         sigma: Standard deviation of the noise in each number of decisions that the measurement has.
     """
     if records.shape[1] != PAIR:

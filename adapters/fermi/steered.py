@@ -81,8 +81,8 @@ def step_of(
 ) -> Program[Sequence[NoisySum]]:
     """Program on a `FermiProblem` that asks its gradient at `theta` and, for `share` of the price, decisions by cell.
 
-    The allotment has noise and rate. It returns both answers, two `NoisySum`s; slopes are those of `steering`, 0 if it
-    is None.
+    `theta` is one model's array of coefficients. The allotment has noise and rate. It returns both answers, two
+    `NoisySum`s; slopes are those of `steering`, 0 if it is None.
     """
     slopes = np.zeros((1, *task.schema.shape(task.by), task.classes))
     if steering is not None:

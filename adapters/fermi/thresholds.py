@@ -111,7 +111,7 @@ def counted(seen: Floats) -> tuple[Floats, Floats]:
     """Return two arrays by noisy counts: positive decisions and sizes; axes threshold, group, true class.
 
     Args:
-        seen: Noisy counts, threshold x group x true class x decision, thresholds in increasing order.
+        seen: Array of noisy counts, threshold x group x true class x decision, thresholds in increasing order.
 
     Returns:
         Numbers of positive decisions that do not grow with the threshold, from 0 to the size; and sizes of at least 1,
@@ -131,9 +131,9 @@ def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: floa
     """Return an array of the groups' thresholds, logits, of fewest errors, with rates no further apart than `bound`.
 
     Args:
-        positive: Positive decisions, threshold x group x true class; they do not grow with the threshold.
-        sizes: Records, group x true class.
-        logits: The thresholds, increasing.
+        positive: Array of positive decisions, threshold x group x true class; they do not grow with the threshold.
+        sizes: Array of records, group x true class.
+        logits: Array of the thresholds, increasing.
         bound: Largest difference between two groups' rates of positive decisions.
     """
     rates = np.linspace(0, 1, RATES)
