@@ -40,9 +40,9 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a `ProductMixture` in a schema, for `total` records, of equal weights, by `odds`, levels x components.
+        """Return a `ProductMixture` in a schema, for `total` records, of equal weights, by the array `odds`.
 
-        The levels are in the order of the `LogitBlocks`.
+        That is levels x components; the levels are in the order of the `LogitBlocks`.
         """
         tables = {}
         for name in schema.names:
