@@ -188,8 +188,8 @@ def spreads(
 ) -> Program[Floats]:
     """Program for a `Payment` that returns an array: columns' standard deviations, from noisy sums of squares.
 
-    Each of `columns` is a `ColumnScale`. Squares are around the centre of `query` and cut at `clip` squared; `means`
-    and the `MeanCount` are those of the columns.
+    Each of `columns` is a `ColumnScale`. Squares are around the centre of `query` and cut at `clip` squared; `means`,
+    an array, and the `MeanCount` are those of the columns.
     """
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
