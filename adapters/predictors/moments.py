@@ -92,7 +92,10 @@ class NoisyMoments:
 
     @classmethod
     def _of(cls, square: NoisySum, product: NoisySum, centre: Floats, *, curved: bool) -> NoisyMoments:
-        """Return the `NoisyMoments` of each `NoisySum`, `square` and `product`; `curved`: Newton step from `centre`."""
+        """Return the `NoisyMoments` of two `NoisySum`s, `square` and `product`, around the coefficients `centre`.
+
+        If `curved`, of a Newton step from there; else of least squares.
+        """
         size, part = product.units.size, 0.25 if curved else 1.0
         a = mirrored(square.values * part, size)
         sigma = square.sigma * part

@@ -77,8 +77,8 @@ class Objective:
 
         Args:
             labels: The groups.
-            shares: Their fractions of all records.
-            losses: Their noisy mean losses as fractions of the clip; ignored unless `asks_losses`.
+            shares: Array of their fractions of all records.
+            losses: Array of their noisy mean losses as fractions of the clip; ignored unless `asks_losses`.
         """
         found: NDArray[np.float64]
         if self.kind == "pooled":

@@ -155,8 +155,8 @@ def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
 def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
     """Program of a `PredictorProblem`'s Algorithm 1 for `rho`; returns a `First`: coefficients, perhaps groups' errors.
 
-    These are there if `tailored`. `sizes` are records by group, `moves` is the number of groups that see one changed
-    record, by `loss_moves`.
+    These are there if `tailored`. `sizes` is an array of records by group, `moves` the number of groups that see one
+    changed record, by `loss_moves`.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
@@ -191,8 +191,8 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
     """Program of a `PredictorProblem`, for `rho`: returns (array of coefficients, last step's `NoisyMoments` or None).
 
-    Coefficients are by least squares, Newton steps or descent; the moments are None for `softmax`. `sizes` are records
-    by group.
+    Coefficients are by least squares, Newton steps or descent; the moments are None for `softmax`. `sizes` is an array
+    of records by group.
     """
     # least squares needs one question: X'X and X'y
     if task.link == "linear":
@@ -211,7 +211,7 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
     """Program for a part of `rho` that returns the NoisyMoments of Newton step number `step` from `start`.
 
-    The step is of a `PredictorProblem`.
+    `start` is an array of coefficients. The step is of a `PredictorProblem`.
     """
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))

@@ -98,9 +98,9 @@ class PredictorProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
-        """Return a `Descent` from the coefficients `start`, projected into the region.
+        """Return a `Descent` from the array of coefficients `start`, projected into the region.
 
-        None takes the task's `steps`.
+        `steps` None takes the task's own.
         """
         number = self.steps if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
@@ -114,7 +114,8 @@ class PredictorProblem:
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
         """Return (`Coded` design, array of rounded coefficients with a first axis of 1) of a question at `theta`.
 
-        They are those of everybody (None) or of the group of this number.
+        That is everybody's array of coefficients; the result is everybody's (None) or that of the group of number
+        `group`.
         """
         here = self.local[group] if group is not None and self.groups else None  # inside strata no group may be left
         own = theta if here is None else here.share @ theta
