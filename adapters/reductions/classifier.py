@@ -104,7 +104,7 @@ class RandomisedClassifier(Designed):
         return np.column_stack([np.minimum((said == level) @ weights, 1.0) for level in every])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return an array of texts, the target's level for each row (codes by column), by the classifier drawn for it.
+        """Return an array of texts, the target's level for each row of `rows`, {column: array}, by a classifier drawn.
 
         Raises:
             UsageError: The predictor is randomised and has no seed.
