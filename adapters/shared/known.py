@@ -116,7 +116,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
     Args:
         known: The public tables of the stratum.
-        off: The result of `doubts` for everybody.
+        off: The result of `doubts` for everybody, a mapping.
         names: The columns of everybody's tables.
     """
     beyond = [off.get(frozenset(one.clique).intersection(names), 0.0) for one in known]
