@@ -208,9 +208,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, x: NDArray[Any], target: Any, sensitive: Any, owners: Any) -> None:
-        """Fit the estimator's mechanism to features `x`, target, sensitive group and owners of the rows.
+        """Fit the estimator's mechanism to features `x`, an array, `target`, `sensitive` group and `owners` of rows.
 
-        Keep the release, from which predictions are made.
+        The latter have an entry a row; no groups and no owners are None. Keep the release, from which predictions are
+        made.
         """
         table = self._table(x, target, self._target(), sensitive, owners)
         try:
@@ -247,10 +248,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any, owners: Any = None) -> PrivateTable:
-        """Return the `PrivateTable`: features `x`, group `sensitive`, values `target` of TARGET, declared as `column`.
+        """Return the `PrivateTable` of the rows: features `x`, group `sensitive`, values `target` of TARGET.
 
-        `owners` are the rows' units, if any. Where the group alone is protected, whether a row counts must not depend
-        on it: what is no declared level counts as the first.
+        `x` is an array, the others have an entry a row, as `owners`, the rows' units, if any; `column` declares TARGET.
+        Where the group alone is protected, a row counts whatever its group: no declared level counts as the first.
         """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
