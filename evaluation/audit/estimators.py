@@ -38,13 +38,13 @@ class AuditErrors(NamedTuple):
 
 
 def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Array of the scores, rounded to `DIGITS` digits after the point."""
+    """Array like `scores`, an array, rounded to `DIGITS` digits after the point."""
     found: NDArray[np.float64] = np.round(scores, DIGITS)
     return found
 
 
 def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
-    """Array of `scores` plus uniform noise by `rng` as wide as `spacing`, the spacing of the lattice that they lie on.
+    """Array like `scores`, an array, plus uniform noise by `rng` as wide as `spacing`, that of the lattice they lie on.
 
     Integer answers give scores on a lattice, where thresholds reach few error rates. The jitter makes it a randomised
     test; it is independent of the data, so it can only lower the bound.
