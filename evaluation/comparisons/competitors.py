@@ -84,7 +84,7 @@ def _check_label(label: Any) -> None:
 
 
 def mechanism_label(section: Mapping[str, Any]) -> str:
-    """Text of a recipe's `section` on a mechanism, its name and settings, such as `pooled (base mst)`."""
+    """Text of `section`, a recipe's mapping of a mechanism's name and settings, such as `pooled (base mst)`."""
     settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
     name = str(section.get("name", ""))
     return f"{name} ({', '.join(settings)})".strip() if settings else name

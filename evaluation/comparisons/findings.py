@@ -137,7 +137,10 @@ def _item(metric: str, item: str | None) -> list[str]:
 
 
 def _mean(part: pd.DataFrame, *, ends: bool = False) -> float | Cell:
-    """Return the mean of the column `value` of `part`; with `ends` a Cell with its 95 % interval, if it has one."""
+    """Return the mean, a number, NaN if unknown, of the column `value` of the frame `part`.
+
+    With `ends` a Cell with its 95 % interval, if it has one.
+    """
     mean, low, high = (float(end) for end in mean_interval(part["value"].to_numpy(float)))
     return Cell(f"{short(mean)} ({short(low)} to {short(high)})", mean) if ends and np.isfinite(low) else mean
 

@@ -59,7 +59,7 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """Array of p-values of Student's two-sided t test that the mean of `differences` over the last axis is 0.
+    """Array of p-values of Student's two-sided t test that a mean over the last axis of `differences`, an array, is 0.
 
     The value is NaN where there is no interval.
     """
@@ -85,7 +85,7 @@ def holm(p: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return three arrays, from `values` over the last axis without NaN: mean, standard error, number of values.
+    """Return three arrays of the array `values` over its last axis without NaN: mean, standard error, number of values.
 
     The error is NaN if it is unknown.
     """
