@@ -56,8 +56,8 @@ def write(
 ) -> list[Path]:
     """Write the frames, JSON and page of an evaluation, `Scores`, into the new `folder`, all or nothing, stamped.
 
-    Return the list of paths. `called` is the release's name in report.html; `certificate` is that of the release, or
-    None.
+    Return the list of paths. `called` is the release's name in report.html; `certificate` is that of the release, a
+    mapping, or None.
     """
     refuse_output(folder)
     folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
