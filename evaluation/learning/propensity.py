@@ -94,7 +94,7 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
     """Array of probabilities of being synthetic, one for each of `rows`, a matrix, by models trained on other folds.
 
-    `model` is "linear" or "tree"; `label` is true for synthetic rows, `seed` splits. NaN for all if one of the two
+    `model` is "linear" or "tree"; `label` is a mask of the synthetic rows, `seed` splits. NaN for all if one of the two
     tables has fewer than `FOLDS` rows.
     """
     from sklearn.linear_model import LogisticRegression
@@ -132,7 +132,10 @@ def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
 
 
 def _auc(pair: Pair, chance: Array) -> Array:
-    """Array by a pair's group, then everybody: area under the curve of `chance`, one for each row of both tables."""
+    """Array by a pair's group, then everybody: area under the ROC curve of `chance`.
+
+    That is an array of one number for each real row, then for each synthetic row.
+    """
     from scipy.stats import rankdata
 
     group, synthetic = np.concatenate(pair.members), np.repeat([False, True], [t.rows for t in pair.tables])
