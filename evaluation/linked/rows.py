@@ -145,7 +145,7 @@ class LinkedCodes:
         )
 
     def met(self, condition: Condition) -> Array:
-        """Return a mask of child rows that meet a condition, a mapping from columns to levels."""
+        """Return a mask of child rows that meet `condition`, {column of the child: level, levels or range}."""
         from stratsynth.schema.where import levels_of
 
         found = np.ones(len(self.home), dtype=bool)

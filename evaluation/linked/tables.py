@@ -84,8 +84,8 @@ def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterato
 def crossed(codes: list[Array], sizes: list[int], home: Array) -> Cells:
     """Return Cells, the table of several codes of the same entries, crossed.
 
-    `codes` has an array a code, one number an entry, and `sizes` the number of levels of each; `home` is the parent of
-    each entry.
+    `codes` has an array for each code, one number an entry, and `sizes` the number of levels of each; `home` is an
+    array of each entry's parent.
     """
     cell = np.zeros(len(home), dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):
