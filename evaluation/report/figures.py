@@ -149,9 +149,9 @@ class Panel:
         return TALL - BOTTOM - self._y.at(value) / 100 * (TALL - BOTTOM - 18)
 
     def line(self, series: int, points: Sequence[tuple[float, float, float, float]]) -> None:
-        """Draw a line through points (x, y, low, high) in the colour of number `series`, and a band from low to high.
+        """Draw a line through `points`, each (x, y, low, high), in the colour of number `series`.
 
-        Points whose y is not finite are left out.
+        A band from low to high. Points whose y is not finite are left out.
         """
         there = [p for p in points if math.isfinite(p[1])]
         band = [p for p in there if math.isfinite(p[2]) and math.isfinite(p[3])]
