@@ -79,7 +79,7 @@ def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
 
 
 def _breaks(table: EncodedRows, rule: Rule) -> Array:
-    """Mask of the encoded rows that break a structural rule: those in a box of levels that it forbids."""
+    """Mask of the rows of `table`, EncodedRows: True where a row is in a box of levels that the Rule `rule` forbids."""
     broken = np.zeros(table.rows, bool)
     for box in rule.cells(table.schema):
         inside = np.ones(table.rows, bool)

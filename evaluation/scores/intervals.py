@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of lower and upper ends of normal 95 % intervals of scores: `value`, with the standard error `error`.
+    """Two arrays, lower and upper ends of normal 95 % intervals of scores: `value`, with the standard errors `error`.
 
-    They are cut off at 0 and `top`; NaN if unknown.
+    These are arrays alike. The ends are cut off at 0 and `top`; NaN if unknown.
     """
     return np.maximum(value - NORMAL_95 * error, 0), np.minimum(value + NORMAL_95 * error, top)
 
