@@ -134,7 +134,10 @@ def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list
 
 
 def standard_error(numbers: Array, weights: Array) -> float:
-    """Return the standard error of the mean, by `weights`, of numbers of rows drawn at random; NaN of fewer than 2."""
+    """Return the standard error of the mean of an array of `numbers`, by the array `weights`; NaN of fewer than 2.
+
+    They are of rows drawn at random.
+    """
     if len(numbers) < 2:
         return np.nan
     apart = weights * (numbers - mean(numbers, weights))
@@ -142,5 +145,8 @@ def standard_error(numbers: Array, weights: Array) -> float:
 
 
 def share_above(numbers: Array, weights: Array, threshold: float) -> float:
-    """Return the share of the numbers' weight that lies above a threshold, itself excluded; NaN of no numbers."""
+    """Return the share of the array `numbers`' weight that lies above a threshold, itself excluded; NaN of no numbers.
+
+    `weights` is an array of one a number.
+    """
     return float(weights[numbers > threshold].sum() / weights.sum()) if len(numbers) else np.nan
