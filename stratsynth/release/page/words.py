@@ -253,9 +253,10 @@ STEPS = {
 
 
 def steps_of(certificate: Certificate) -> dict[str, float | None]:
-    """Return a certificate's prices by step; of two linked tables without strata none that tells groups from values.
+    """Return a dict, a certificate's prices, {step: epsilon, None if unknown}.
 
-    Whatever changes in a parent's rows may change all that is counted of it.
+    Of two linked tables without strata, none that tells groups from values: whatever changes in a parent's rows may
+    change all that is counted of it.
     """
     unit, prices = certificate.unit, certificate.prices
     whole = not isinstance(unit, str) and bool(unit.tables) and not certificate.strata.by
@@ -263,7 +264,7 @@ def steps_of(certificate: Certificate) -> dict[str, float | None]:
 
 
 def without_groups(prices: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return `prices` by step, without those of steps that tell a group from other values."""
+    """Return a dict, the mapping `prices`, {step: epsilon or None}, without steps "move" and "replace-within-group"."""
     return {step: epsilon for step, epsilon in prices.items() if step not in {"move", "replace-within-group"}}
 
 
