@@ -167,7 +167,7 @@ class CountTables:
         return encode(self.schema, table, weigh=True)
 
     def _tables(self, parts: Sequence[CodedRows]) -> NDArray[np.int64]:
-        """Return an array: the exact tables of the coded rows in `parts`, flattened, one after the other."""
+        """Return a flat array: the exact tables of the list `parts` of `CodedRows`, row-major, one after the other."""
         counted = StoredRows(parts).counts(self.asked)
         return np.concatenate([table.ravel() for tables in counted for table in tables])
 
@@ -208,7 +208,7 @@ class CheckFiles:
 
 
 def row_sums(lanes: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> NDArray[np.uint64]:
-    """Return [rows, each lane's sum of hashes modulo 2^64] as an array; without lanes it adds to any other."""
+    """Return [`rows`, each lane's sum modulo 2^64] as an array; `lanes` are arrays of hashes by row, () for none."""
     sums = [int(lane.to_numpy().view(np.uint64).sum()) for lane in lanes]
     return np.array([rows, *sums], np.uint64)
 
