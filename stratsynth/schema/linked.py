@@ -77,7 +77,7 @@ class ChildCount:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels of the counted column: from `least` on, and the top with a plus."""
+        """Tuple of levels of the counted column, texts: from `least` on, and the top with a plus."""
         return (*map(str, range(self.least, self.top)), f"{self.top}+")
 
 
@@ -186,7 +186,7 @@ class LinkedSchema:
 
     @property
     def counts(self) -> dict[str, ChildCount]:
-        """Derived columns that are counts, by name."""
+        """Mapping from name to `ChildCount` of the derived columns that are counts; {} without any."""
         return {name: each for name, each in self.derived.items() if isinstance(each, ChildCount)}
 
     @property
@@ -206,11 +206,11 @@ class LinkedSchema:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Names of columns of the child that are read and not counted: the key, and what orders the rows."""
+        """Tuple of names of columns of the child that are read and not counted: the key, and what orders the rows."""
         return (self.key, *(name for name in self.order if name not in self.child.columns))
 
     def codes_where(self, count: ChildCount) -> dict[str, frozenset[int]]:
-        """Return the level numbers that meet the condition of a `ChildCount`, by column of the child."""
+        """Return {column of the child: set of the level numbers that meet it} for the condition of a `ChildCount`."""
         return {
             name: frozenset(self.child.index(name, level) for level in levels_of(self.child, name, condition))
             for name, condition in count.where.items()

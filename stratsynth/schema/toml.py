@@ -72,7 +72,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return {field: value} of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
+    """Return {argument of `Schema`: value} of TOML text, its columns and rules checked; its unit a text or a dict.
 
     Raises:
         SchemaError: An invalid schema, with the line, or the column and the key.
