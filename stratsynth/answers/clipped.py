@@ -72,7 +72,7 @@ def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]])
 
 
 def _clip_described(schema: Schema, of: str) -> tuple[str, float, float] | None:
-    """Return (column, centre, scale) of a sum described by the JSON text `of`.
+    """Return (column's name, centre, scale) of the sum that the JSON text `of` describes.
 
     None unless it is of one numeric column of the schema, up to its clip.
     """

@@ -108,8 +108,8 @@ def correlations(
     """Return `ErrorCorrelations`, by cell, of two estimates' errors: of noise, and of noise and sampling.
 
     Args:
-        between: Covariances of their noise.
-        together: Covariances of their sampling errors.
+        between: Array by cell: covariance of their noise.
+        together: Array by cell: covariance of their sampling errors.
         noise: Pair of arrays, the variances of the noise of each.
         sampling: Pair of arrays, the variances of the sampling error of each.
     """
