@@ -126,7 +126,7 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
 
 
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return a list, one a part of stored `facts`: what it shares, {} if nothing; ReleaseError if damaged.
+    """Return a list, one a part of stored `facts`: a dict of what it shares, {} if nothing; ReleaseError if damaged.
 
     Or if it were above `MOST_ALIKE` characters.
     """
@@ -191,7 +191,7 @@ class Mixture(TableModel):
     """Public shares of the strata, adding up to 1."""
 
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
-        """Return the condition `where` as left inside a stratum, in its codes.
+        """Return what is left inside a stratum of `where`, {column: set of codes}, in the stratum's own codes.
 
         None if no row of it can meet the condition.
         """
@@ -216,20 +216,20 @@ class Mixture(TableModel):
         return masses
 
     def mass(self, where: Where) -> float:
-        """Return the probability, 0 to 1, that a row meets the condition `where`: the parts' masses, weighted."""
+        """Return the probability, 0 to 1, that a row meets `where`, {column: set of codes}: the parts', weighted."""
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows by `rng` that meet `where`, level numbers by column, in strata's order, numbers fairly rounded.
+        """Return n rows by `rng` that meet `where`, {column: array of codes}, in strata's order, fairly rounded.
 
         Rows that break a structural rule are drawn again within their part, so shares stay unchanged.
         """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows by `rng` that meet `where`, level numbers by column; `moved` counts changes.
+        """Return n rows by `rng` that meet `where`, {column: array of codes}; `moved`, a `Moved`, counts changes.
 
-        MechanismError for none.
+        `where` maps columns to sets of codes; MechanismError if no row can meet it.
         """
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
@@ -250,9 +250,10 @@ class Mixture(TableModel):
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:
-        """Draw `number` rows of `stratum` by `rng` under `rest`, with the columns that are constant in it.
+        """Return `number` rows of `stratum` by `rng` under `rest`, with the columns that are constant in it.
 
-        Levels are numbered as in the schema; `moved` counts rows that rules change.
+        They are arrays of the schema's codes by column; `rest` maps columns to sets of codes inside the stratum, and
+        `moved` counts rows that rules change.
         """
         rows = self.parts[stratum].counted(number, rng, rest, moved)
         own = {
