@@ -156,7 +156,7 @@ class Resolved:
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-    """Return `Resolved`, equal shares of all strata in which the schema's rules allow a row; 0 for the others."""
+    """Return `Resolved`, equal shares of all `strata` in which the schema's rules (None: none) allow a row; else 0."""
     whole = Resolved(dict.fromkeys(strata, 1 / len(strata)))
     return whole if schema is None else replace(whole.without(impossible(schema, strata)), removed=0.0)
 
