@@ -80,6 +80,11 @@ class Pooled(Groupwise[Any]):
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
+        if isinstance(self.base, Mechanism) and self.base.takes_linked:
+            raise Unsupported(
+                "pooled: no model of two linked tables can be moved in strata, as its steps depend on one another: "
+                "take the mechanism linked in strata, each fitted by itself, or without strata."
+            )
         if not isinstance(self.base, Poolable) or self.base.takes_row_count:
             raise Unsupported(
                 "pooled: the base is AIM, MST or GEM, or another mechanism that inherits Poolable and does not take "

@@ -56,7 +56,7 @@ class LinkedColumns:
 
     @classmethod
     def of(cls, linked: LinkedSchema, group: str | None = None) -> LinkedColumns:
-        """Return the LinkedColumns of a LinkedSchema, without that of kinds; `group` names a column of the child.
+        """Return the LinkedColumns of a LinkedSchema, those of its parents with child rows; `group` is of the child.
 
         UsageError for a group that is none.
         """
@@ -64,7 +64,7 @@ class LinkedColumns:
             raise UsageError(f"group: {group!r} is no column of the child{nearest(group, linked.child.columns)}.")
         summed = None if linked.sum is None else (linked.sum[0], linked.sum[1].column)
         return cls(
-            parent=linked.parent.without(linked.occupied) if linked.occupied else linked.parent,
+            parent=linked.parent.restrict(name for name in linked.columns_of() if name not in linked.occupied),
             child=linked.child,
             key=linked.key,
             order=linked.order[0],

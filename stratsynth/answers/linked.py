@@ -180,6 +180,11 @@ class LinkedAnswers(Answers):
         UsageError for columns of several, of one that was not measured, and for a column of all child rows; SchemaError
         for one that there is not.
         """
+        if self._certificate.strata.by:
+            raise Unsupported(
+                "query: tables of strata of two linked tables have no answer for all of them together: count in what "
+                "sample_tables draws."
+            )
         names = (*query.columns, *query.by, *query.where, *query.versus)
         slots = dict.fromkeys(slot_of(name) for name in names if "." in name and slot_of(name) in SLOTS)
         if len(slots) > 1:

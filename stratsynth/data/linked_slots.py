@@ -59,7 +59,7 @@ def counted_slots(
         before = np.append(0, np.cumsum(values, dtype=np.int64))
         return np.asarray(before[ends[home]] - before[:-1])
 
-    above, state, own = dict(parent.codes), Columns(), dict(child.codes)
+    above, state, own = {name: parent.codes[name] for name in linked.columns_of()}, Columns(), dict(child.codes)
     for name, count in linked.counts.items():
         met = _met(linked, count, child, len(place)) & ~(count.besides_reference & (place == 0))
         above[name] = np.clip(sums(met)[first], count.least, count.top) - count.least
@@ -93,6 +93,29 @@ def counted_slots(
         times = np.bincount(key, minlength=len(first))  # rows of a key in this table, which share its weight
         found[slot] = Slot({**_at(above, key), **_at(more, rows)}, owned[rows], weight // times[key])
     return found
+
+
+def of_kind(linked: LinkedSchema, parent: FileRows, kind: str) -> Array:
+    """Return a mask of `parent`, `FileRows`, of a `kind` in a `LinkedSchema`, with a value in each column of it."""
+    codes = linked.codes_of(kind)
+    found: Array = np.all([np.isin(parent.codes[name], own) for name, own in codes.items()], axis=0)
+    return found
+
+
+def kind_slot(
+    linked: LinkedSchema, kind: str, parent: FileRows, keys: Array, child: FileRows, owned: Array, weight: int
+) -> Slot:
+    """Return the `Slot` of a `kind` in a `LinkedSchema`: a row of this weight for each key, with its first child row.
+
+    That is left out of kinds that have none. Keys, and those of the child `FileRows`, `owned`, ascend.
+    """
+    codes = {name: parent.codes[name] for name in linked.columns_of(kind)}
+    if linked.kinds[kind].single:
+        first = np.flatnonzero(np.diff(owned, prepend=-1))  # of each key
+        there = np.isin(keys, owned[first])
+        keys, codes = keys[there], _at(codes, there)
+        codes |= {tables.REFERENCE + name: each[first] for name, each in child.codes.items()}
+    return Slot(codes, keys, np.full(len(keys), weight))
 
 
 def banded(bands: Bands | None, numbers: Array) -> Array:

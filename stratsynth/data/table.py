@@ -56,7 +56,7 @@ class PrivateTable:
 
     def __repr__(self) -> str:
         """Return one line of public facts alone, no row: notebooks keep what they show."""
-        return f"PrivateTable({self.backend!r}, columns {', '.join(self.schema.names)})"
+        return f"PrivateTable({self.backend!r}, columns {self.schema.listed})"
 
 
 def open_table(

@@ -230,7 +230,8 @@ class Recipe:
             return None
         found = read_prior(self.given_prior, self.folder)
         if not self.data.public:
-            check_public_inputs(self.data.path, prior=found.origins)
+            for path in (self.data.path, self.data.parent, self.data.child):
+                check_public_inputs(path, prior=found.origins)
         return found
 
     def groups(self) -> Groups:

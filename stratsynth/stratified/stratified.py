@@ -135,6 +135,16 @@ class Stratified(Groupwise[Any]):
         Unsupported for currencies that are mixed or do not go with weights, budgets or neighbours; UsageError for a
         stratum with less than private weights cost.
         """
+        if self.weights.asked and self.inner.takes_linked:
+            raise Unsupported(
+                "stratified: private weights are counts of one table, and these are two linked ones: take public "
+                "shares of the parents, Weights.public(shares, citation=...)."
+            )
+        if public.known and self.inner.takes_linked:
+            raise Unsupported(
+                "stratified: a prior of two linked tables has no tables of single strata: fit without strata, or "
+                "without the prior."
+            )
         prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}

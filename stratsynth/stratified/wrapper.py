@@ -58,6 +58,11 @@ class Around(Mechanism[R]):
         return self.inner.takes_known
 
     @property
+    def takes_linked(self) -> bool:
+        """True if the inner mechanism fits two linked tables."""
+        return self.inner.takes_linked
+
+    @property
     def public_rows_only(self) -> bool:
         """True if the inner mechanism claims no privacy and is for rows declared public only."""
         return self.inner.public_rows_only

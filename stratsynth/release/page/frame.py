@@ -179,7 +179,7 @@ def _lead(certificate: Certificate, sized: list[GroupSize], names: Names, called
 
 def _promise(certificate: Certificate) -> Section:
     """Return the Section on a certificate's guarantee: prices under each notion of neighbour, in words and a table."""
-    prices = [(words.STEPS.get(step, step), price) for step, price in certificate.prices.items()]
+    prices = [(words.STEPS.get(step, step), price) for step, price in words.steps_of(certificate).items()]
     scale = Axis.over([price for _, price in prices])
     what = words.unit(certificate)
     rows: list[Row] = [

@@ -60,7 +60,7 @@ def certificate_page(
     ]
     unit = certificate.unit
     prices = price_figure(
-        certificate.prices,
+        words.steps_of(certificate),
         certificate.neighbours,
         unit if isinstance(unit, str) else unit.tables[0] if unit.tables else unit.column,
         kinds,

@@ -252,6 +252,21 @@ STEPS = {
 }
 
 
+def steps_of(certificate: Certificate) -> dict[str, float | None]:
+    """Return a certificate's prices by step; of two linked tables without strata none that tells groups from values.
+
+    Whatever changes in a parent's rows may change all that is counted of it.
+    """
+    unit, prices = certificate.unit, certificate.prices
+    whole = not isinstance(unit, str) and bool(unit.tables) and not certificate.strata.by
+    return without_groups(prices) if whole else dict(prices)
+
+
+def without_groups(prices: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return `prices` by step, without those of steps that tell a group from other values."""
+    return {step: epsilon for step, epsilon in prices.items() if step not in {"move", "replace-within-group"}}
+
+
 def price(neighbours: str, epsilon: float | None) -> str:
     """Return an epsilon as text; for None "unknown", or "not protected" under the notion "attribute".
 
@@ -276,13 +291,14 @@ def strata(certificate: Certificate) -> str:
             f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each "
             "of these families, and the costs of the families add up."
         )
+    who = "person" if isinstance(certificate.unit, str) or not certificate.unit.tables else certificate.unit.tables[0]
     depths = {len(charge.path) for charge in certificate.charges}
     each = "its own epsilon" if found.epsilon else "the whole of it"
     spent = (
-        "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
-        "one group only, the costs of the groups do not add up."
+        "A part of epsilon was spent on everybody together, and the rest in each group by itself. "
+        f"As a {who} is in one group only, the costs of the groups do not add up."
         if 0 in depths and len(depths) > 1
-        else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
+        else f"Each was measured by itself, with noise of its own. As a {who} is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
     )
     merged = f", merged from {found.cells:,}" if found.merged else ""
