@@ -152,7 +152,7 @@ class StoredRows:
         )
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
-        """Return a pandas frame with a copy of the path's level numbers, so that nobody can write to the rows."""
+        """Return a pandas frame of a path's rows, a copy of level numbers by column: nobody can write to the rows."""
         import pandas as pd
 
         rows = self._at(path)
