@@ -119,7 +119,7 @@ def kind_slot(
 
 
 def banded(bands: Bands | None, numbers: Array) -> Array:
-    """Return an array: the index of each number's band in `bands`, the last one for NaN."""
+    """Return an int array: for each of the array `numbers` the index of its band in `bands`; the last one for NaN."""
     ends = () if bands is None else bands.ends
     found: Array = np.where(np.isnan(numbers), len(ends) + 1, np.searchsorted(ends, numbers, side="right"))
     return found
