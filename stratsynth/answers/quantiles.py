@@ -75,7 +75,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
         squares: Least squares of the release.
         query: One of the queries; all share `Query.kind`.
         schema: All columns.
-        rows: Count of the rows with a number, one function per group.
+        rows: `Functions`, one a group: count of the rows with a number.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
     """
     column, law = cast("Numeric", schema.column(query.columns[0])), squares.tables.law(query.columns[0])
