@@ -81,9 +81,10 @@ def _above(x: float, normal: float, scale: float) -> float:
 
 
 def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike, covariance: ArrayLike) -> float:
-    """Return the variance of sum W_g M_g: group means M, and independent shares W of covariance C.
+    """Return the variance, a number, of sum W_g M_g: group means M, and independent shares W of covariance C.
 
-    Exact if the M_g are independent of one another, m and w being the expectations of M and W:
+    Arrays by group are `means` m, `variances` of M and `shares` w; `covariance` is the matrix C. Exact if the M_g are
+    independent of one another, m and w being the expectations of M and W:
 
         sum w_g^2 Var(M_g)  +  m' C m  +  sum C_gg Var(M_g)
 

@@ -163,7 +163,7 @@ def _is_number(value: object) -> bool:
 
 
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
-    """Return an array of whole numbers, one per weight, that add up to n, each with expectation n * weight / sum.
+    """Return an int array, an entry for each of the array `weights`, in all n, each with expectation n * weight / sum.
 
     Systematic rounding: one uniform offset (by `rng`) on the cumulated weights, taken in random order, so that each
     part gets the floor or the ceiling of its expectation, without bias.
@@ -268,7 +268,7 @@ class Mixture(TableModel):
         return np.asarray(np.sum(shares, axis=0), dtype=np.float64)
 
     def inside(self, stratum: Stratum, column: str) -> np.ndarray[Any, Any]:
-        """Return a float array: each level of `column`, its probability within one stratum.
+        """Return a float array, an entry for each level of `column`: its probability within one stratum.
 
         The probability is 0 outside the stratum's own levels.
         """

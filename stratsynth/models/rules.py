@@ -133,7 +133,7 @@ def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """Return a list, one dict for each of the schema's rules: column -> Boolean mask of its forbidden levels."""
+    """Return a list of dicts, column -> Boolean mask over its levels: the boxes that the schema's rules forbid."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):
