@@ -60,7 +60,7 @@ def _compared(p: Bounds, u: NDArray[Any], bits: int) -> tuple[NDArray[np.bool_],
 
 
 def decay(gamma: Fraction) -> Bounds:
-    """Return exp(-gamma), gamma >= 0, as a function from a number of bits to bounds of that precision."""
+    """Return a function from a number b of bits to integer bounds (low, high) of 2^b exp(-gamma), gamma >= 0."""
     p, q = gamma.as_integer_ratio()
     return lambda bits: exp_bounds(p, q, bits)
 
