@@ -100,7 +100,7 @@ class Resolved:
         return None
 
     def without(self, strata: AbstractSet[Stratum]) -> Resolved:
-        """Return a copy with share 0 for `strata`, where no row can be, and the other shares scaled to add up to 1.
+        """Return a copy with share 0 for the set `strata`, where no row can be, the other shares scaled to add up to 1.
 
         Raises:
             WeightsError: No share is left.
