@@ -117,9 +117,9 @@ def records_of(public: Public, layout: Layout | None) -> float | None:
 
 
 def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return a one-way table's sigma if half of the allotment is split evenly over `columns` columns; None if unknown.
+    """Return a one-way table's sigma, in records, if half of the allotment is split over `columns` columns; or None.
 
-    With the schema's weights of rows, sizes are of their total, and noise covers the largest weight.
+    None if it is unknown. With the schema's weights of rows, sizes are of their total, noise covers the largest.
     """
     if not allot.amount > 0:
         return None
