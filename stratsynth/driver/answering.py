@@ -105,7 +105,7 @@ class Reader:
         return again, found, [clique for clique in cliques if clique not in found]
 
     def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
-        """Return `found` and `counted`, {clique: table}, as one; keep a path's tables of `again`, up to MAX_KEPT."""
+        """Return `found` and `counted`, {clique: table}, as one; keep a path's of the set `again`, up to MAX_KEPT."""
         for clique, table in counted.items():
             if clique in again and self._kept_cells + table.size <= MAX_KEPT:
                 self._kept.setdefault(path, {})[clique] = table

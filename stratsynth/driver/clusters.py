@@ -206,7 +206,7 @@ def _library(package: str, extra: str) -> Any:
 
 
 def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
-    """Return the value of `attempt()`.
+    """Return the value of the function `attempt`, called without arguments.
 
     Turn any error into a UsageError on a `kind` of cluster, naming its class alone.
     """

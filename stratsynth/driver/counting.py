@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return a list, an int array a clique, an axis a column: counts by weight in `parts`, `CodedRows`, by `space`."""
+    """Return a list, an int array for each of `cliques`, an axis a column: weighted counts of `parts`, `CodedRows`."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):
@@ -65,7 +65,7 @@ def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) 
 
 
 def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
-    """Return a list, an int array a clique, an axis a column: counts of a few `CodedRows`, by one `bincount` a width.
+    """Return a list, an int array for each of `cliques`, an axis a column: few `CodedRows`, one `bincount` a width.
 
     With few rows, time is in the number of calls.
     """
@@ -100,7 +100,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add `parts`, a list of `CodedRows`, by weight, in place to `counted`: a flat array a clique; `space` is told."""
+    """Add `parts`, a list of `CodedRows`, by weight, to `counted`, a flat array for each of `cliques`; tell `space`."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):

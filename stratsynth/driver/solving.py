@@ -37,7 +37,7 @@ class Solving(Protocol):
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solver's solutions of `problems`, in order, by one call; if it fails, one by one, naming the path."""
+    """Return the solver's solutions of `problems`, in order, by one call; if it fails, one by one, naming its path."""
     try:
         return solver.solve(problems)
     except Exception:

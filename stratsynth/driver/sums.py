@@ -42,7 +42,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
 
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
-    """Return a list, a flat int array a block of the query: the exact sum of coded rows' vectors; or MechanismError."""
+    """Return a list, a flat int array a block: the query's sum over coded rows, or `chosen` ones; or MechanismError."""
     if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
