@@ -126,7 +126,7 @@ def banded(bands: Bands | None, numbers: Array) -> Array:
 
 
 def _met(linked: LinkedSchema, count: ChildCount, child: FileRows, rows: int) -> Array:
-    """Return a mask of `rows` child `FileRows` that meet the condition of a `ChildCount` in the linked schema."""
+    """Return a mask by row of the child `FileRows`, `rows` in all: True for a `ChildCount`'s condition in `linked`."""
     met: Array = np.ones(rows, bool)
     for name, codes in linked.codes_where(count).items():
         met &= np.isin(child.codes[name], sorted(codes))

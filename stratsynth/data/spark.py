@@ -133,7 +133,7 @@ class Spark:
         return tuple(found)
 
     def _numbers(self, pieces: Sequence[Piece]) -> Any:
-        """Return a Spark DataFrame of the indices 0, 1, ... of the `pieces`, spread over tasks."""
+        """Return a Spark DataFrame of the indices 0, 1, ... of the list `pieces`, spread over tasks."""
         return self.session.range(0, len(pieces), 1, max(1, min(len(pieces), tasks(self.session))))
 
 
