@@ -52,9 +52,9 @@ def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Float
 
 
 def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, decimals: int) -> Floats:
-    """Return `x`, from `first` to `first` + `wide`, mapped in equal parts onto multiples of `unit` up to `last`.
+    """Return the array `x`, `first` to `first` + `wide`, mapped in equal parts onto multiples of `unit` up to `last`.
 
-    `first`, `last` and `wide` have one entry a number. Rounded to `decimals`; a number without such a multiple stays.
+    `first`, `last`, `wide` are arrays by number. Rounded to `decimals`; a number without such a multiple stays.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have a unit stay as they are
         least, most = np.ceil(first / unit), np.floor(last / unit)
@@ -69,7 +69,7 @@ def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, d
 def heaped(column: Numeric, drawn: Floats, low: Floats, top: Floats, classes: NDArray[np.intp]) -> Floats:
     """Return the array `drawn`, each as a multiple of its class's heap in a numeric column, and of no larger heap.
 
-    It stays from `low` to `top`. These and `classes` are arrays with an entry a number. A class is an index of
+    Each stays from `low` to `top`. These and `classes` are arrays with an entry a number. A class is an index of
     `column.heaps`; one more is no multiple.
 
     A bin is cut into as many equal parts as it has such multiples, one for each in their order, so that an even law
@@ -99,7 +99,7 @@ class _Own:
 
     @classmethod
     def of(cls, unit: int, larger: Sequence[int]) -> _Own:
-        """Return an `_Own` of the multiples of `unit` that are multiples of none of the heaps `larger`.
+        """Return an `_Own` of the multiples of `unit` that are multiples of no heap in the list `larger`.
 
         A larger heap that would make the period longer than LONGEST units is ignored.
         """

@@ -230,7 +230,7 @@ def _table(what: str, value: object) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Raise SchemaError for a key of the table `given` that is not in `known`, or one of `required` that is missing."""
+    """Raise SchemaError for a key of the dict `given` not in the list `known`, or if it lacks one in `required`."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")
