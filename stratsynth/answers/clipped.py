@@ -54,9 +54,9 @@ def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ..
 
 
 def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]]) -> Iterator[ClippedSum]:
-    """Yield a `ClippedSum` for each noisy sum in Arrow `measurements` whose description is a key of `taken`.
+    """Yield a `ClippedSum` for each noisy sum in Arrow `measurements` whose description is a key of the dict `taken`.
 
-    The values are their column, centre and scale. ReleaseError for unsound noise.
+    Its values are (column, centre, scale). ReleaseError for unsound noise.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

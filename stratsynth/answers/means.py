@@ -235,7 +235,10 @@ def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Intera
 
 
 def _average(sums: Sequence[ClippedSum], unit: float) -> tuple[float, float]:
-    """Return (average of `ClippedSum`s by inverse variance, its variance), in units of `unit`; (0, infinity): none."""
+    """Return (average of `sums`, a list of `ClippedSum`, by inverse variance; its variance), in units of `unit`.
+
+    (0, infinity) for none.
+    """
     worth = math.fsum((unit / each.noise_sd) ** 2 for each in sums)
     if not worth:
         return 0.0, math.inf

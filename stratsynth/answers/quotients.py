@@ -95,7 +95,7 @@ def quotients(
 
 
 def variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -> Floats:
-    """Return an array: each function's noise variance, in records squared, at least 0; NaN where `known` is false.
+    """Return an array: each function's noise variance, in records squared, at least 0; NaN outside the mask `known`.
 
     By the least squares, `squares`.
     """

@@ -106,10 +106,10 @@ class Interaction:
 
     @classmethod
     def of(cls, values: Floats, variances: Floats, total: Floats | None, variance: float) -> Interaction:
-        """Return an `Interaction` of strata's copies `values` (strata, entries) and noise `variances` (infinite: none).
+        """Return an `Interaction` of strata's copies, an array `values` (strata, entries) and an array `variances`.
 
-        A pooled copy, `total` of `variance`, or None, is worked in: with all strata measured, z_s moves by v_s (Z - sum
-        z) / (V + sum v).
+        These are the noise's, infinite for none. A pooled copy, an array `total`, of `variance`, or None, is worked
+        in: with all strata measured, z_s moves by v_s (Z - sum z) / (V + sum v).
         """
         if total is not None and np.isfinite(variances).all():
             step = variances / (variance + variances.sum())
@@ -127,7 +127,7 @@ class Interaction:
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return (array by function: pooled part; array (functions, strata): rest, 0 where unmeasured) of `weights`."""
+        """Return (array by function: pooled part; array like `weights`: rest, 0 if unmeasured), (functions, strata)."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
