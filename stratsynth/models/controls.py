@@ -153,7 +153,7 @@ def raked(
 def _missed(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats], most: float
 ) -> float:
-    """Return the largest distance of a cell's share from its target, after the rows' weights `start` are adjusted.
+    """Return the largest distance of a cell's share from its target, after weights, the array `start`, are adjusted.
 
     A weight is multiplied by the row's ratio by `factors`, at most `most`. `places`, `factors` and `targets` have an
     array for each control: cells by row, and factors and targets by cell.
@@ -171,8 +171,8 @@ def _fit_in_turn(
 ) -> None:
     """Change `factors` in place, at most `rounds` times, until shares reach `targets` or come no nearer.
 
-    One control after the other: the cells' factors are multiplied by target over present share of the rows, `start`
-    times ratios up to `most`. `places` has for each control the rows' cells; the other lists have arrays by cell.
+    One control after the other: the cells' factors are multiplied by target over present share of the rows, the array
+    `start` times ratios up to `most`. `places` has for each control an array of the rows' cells; the others, by cell.
     """
     best, since = np.inf, 0
     for _ in range(rounds):
@@ -193,8 +193,9 @@ def _fit_together(
 ) -> None:
     """Change `factors` in place by Newton's method on the convex dual of raking, where fitting in turn is slow.
 
-    With logarithms t of the factors, sum of start x exp(sum of t over a row's cells) - sum of target x t is least where
-    all targets are reached; steps are halved until it falls. Not done for very many cells.
+    Arrays are as in `_fit_in_turn`. With logarithms t of the factors, sum of start x exp(sum of t over a row's cells) -
+    sum of target x t is least where all targets are reached; steps are halved until it falls. Not done for very many
+    cells.
     """
     cells = sum(len(target) for target in targets)
     if cells > MOST_CELLS:
@@ -228,9 +229,9 @@ def summed(cells: Places, shares: Floats, size: int) -> Floats:
 
 
 def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats]) -> Floats:
-    """Return an array by control: the largest distance of a cell's share from its target, `shares` being those of rows.
+    """Return an array by control: the largest distance of a cell's share from its target.
 
-    `places` and `targets` have for each control an array: the rows' cells, and the cells' targets.
+    `shares` is an array by row; `places` and `targets` have for each control an array: rows' cells, cells' targets.
     """
     found = [np.abs(np.bincount(p, shares, len(t)) - t).max() for p, t in zip(places, targets, strict=True)]
     return np.array(found)

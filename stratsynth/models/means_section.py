@@ -31,7 +31,7 @@ DESIGN = (
 def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
     """Return the Section of means with 95 % intervals, from `table`, the rows of `Estimate.estimates`.
 
-    `named` turns a group's label into its name for readers.
+    `named` is a function from a group's label to its name for readers.
     """
     columns = table.groupby("column", sort=False)
     by = [text for text in dict.fromkeys(table["design_by"]) if text]

@@ -102,7 +102,7 @@ def _combined(
 ) -> dict[str, float]:
     """Return {name: figure} of one column over groups: `parts` is a list of such dicts, `w` an array of their weights.
 
-    Weights are by the groups' sizes if `w` is None. `c` is the covariance of `w`, None if exact; `law` is True for
+    Weights are by the groups' sizes if `w` is None. `c` is its covariance matrix, None if exact; `law` is True for
     Laplace noise. `mixed`: largest weighted number of rows that one person adds to groups' sizes; 0 if not random.
     """
     f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
