@@ -87,13 +87,13 @@ class WeightCache:
 
 
 def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int], int]:
-    """Return (list of partial sums of exp(-rate * gap) over `gaps`, in 2^-bits; int: the most that each is off)."""
+    """Return (list of partial sums of exp(-rate * gap) over a list `gaps`, in 2^-bits; int: the most each is off)."""
     products, digits = _products(set(gaps), rate, bits)
     return _partial([products[gap] for gap in gaps], digits)
 
 
 def _partial(weights: Sequence[int], digits: int) -> tuple[list[int], int]:
-    """Return (list of partial sums of `weights`, their error bound: 4 units per weight and digit of a gap)."""
+    """Return (list of partial sums of the list `weights`; their error bound, 4 units per weight and digit of a gap)."""
     return list(accumulate(weights)), 4 * max(1, digits) * len(weights)
 
 
