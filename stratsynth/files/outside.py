@@ -75,7 +75,7 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
 
 
 def _once(what: str, columns: Sequence[str], error: type[UsageError]) -> None:
-    """Refuse, with `error` that opens with `what`, a column name that occurs twice: one would be used silently."""
+    """Refuse, with `error` begun by `what`, a name that is twice in the list `columns`: one would be used silently."""
     if len(set(columns)) < len(columns):
         raise error(f"{what}: the table has two columns of one name; keep the one that is meant.")
 
