@@ -99,7 +99,7 @@ class Public:
         return cast("Public", self._kept[key])
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value kept here under `key`; when it is first asked for, `make()` computes it."""
+        """Return the value kept here under `key`; when first asked for, the function `make` computes it."""
         if key not in self._kept:
             self._kept[key] = make()
         return cast("T", self._kept[key])

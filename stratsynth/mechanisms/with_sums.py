@@ -270,7 +270,7 @@ def stated_beside(mechanism: Mechanism[Any], public: Public, allot: Allotment) -
 
 
 def check_sums_served(mechanism: Mechanism[Any], reads: Iterable[str]) -> None:
-    """Refuse sums of rows that `mechanism` asks, and that a backend with these `reads` cannot add up.
+    """Refuse sums of rows that `mechanism` asks if a backend's `reads`, a list of names, lack those that they need.
 
     Raises:
         Unsupported: With the remedy, which is to switch them off.
