@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return a list, an int array for each of `cliques`, an axis a column: weighted counts of `parts`, `CodedRows`."""
+    """Return a list, an int array a clique, an axis a column: weighted counts of `CodedRows`, `parts`; tell `space`."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):
