@@ -135,7 +135,7 @@ class DuckDBSource(FileSource):
     def _summed(
         self, file: IO[bytes], value: Callable[[str, str], str], row: str, parts: Sequence[str]
     ) -> Iterator[bytes]:
-        """Yield bytes of `file`: names, row count, sums of SQL `parts` of `row`; `value()` gives a column's SQL."""
+        """Yield bytes of `file`: names, row count, sums of SQL `parts` of `row`; function `value`: a column's SQL."""
 
         def sums(memory: int) -> bytes:
             with self._open(file, memory) as (connection, chosen):
