@@ -141,7 +141,7 @@ class Model(ABC):
     def linked_tables(
         self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None, where: Where | None = None
     ) -> Mapping[str, pa.Table]:
-        """Draw n parents and child rows by `rng`; return {name: Arrow table} of both, parents first; else UsageError.
+        """Draw n parents and child rows by `rng`; return {name: Arrow table}, parents first; by default UsageError.
 
         What drawing had to give up is noted in the dict `counted`, as JSON values. Parents meet `where`, {column: set
         of codes}, of which this model serves what `linked_evidence` returns.
@@ -204,7 +204,10 @@ class TableModel(Model):
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return n rows by `rng`, {column: array of level numbers}, that meet `where`, of mass above 0; None: any."""
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, {column: set of codes}; None: any.
+
+        The condition's mass is above 0.
+        """
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
@@ -223,7 +226,7 @@ class TableModel(Model):
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Return n rows by `rng` that meet `where`, {column: set of level numbers}: {column: array of level numbers}.
+        """Return n rows by `rng`, {column: array of codes}, that meet the condition `where`, {column: set of codes}.
 
         The numbers of rows that rules change are added to `moved`, a `Moved`.
         """

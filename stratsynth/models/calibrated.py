@@ -149,14 +149,17 @@ class Calibrated(TableModel):
         return rows, ratios / ratios.mean()
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return n rows by `rng` that meet `where`, {column: array of codes}, at controls' shares but for a few."""
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, at controls' shares but for a few.
+
+        `where` maps columns to sets of codes; None: any row.
+        """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows by `rng` that meet `where`, as level numbers by column; MechanismError if no row can.
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, {column: set of codes}.
 
-        Under a condition, rows of the other model are chosen by their ratios; without one, their pool is raked first.
-        `moved` counts all rows of the pool that rules change.
+        MechanismError if no row can. Under a condition, rows of the other model are chosen by their ratios; without,
+        their pool is raked first. `moved`, a `Moved`, counts all rows of the pool that rules change.
         """
         size = 0 if n == 0 else max(POOL * n, LEAST)
         if where:

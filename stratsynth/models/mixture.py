@@ -220,16 +220,17 @@ class Mixture(TableModel):
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return n rows by `rng` that meet `where`, {column: array of codes}, in strata's order, fairly rounded.
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, in strata's order, fairly rounded.
 
-        Rows that break a structural rule are drawn again within their part, so shares stay unchanged.
+        `where` maps columns to sets of codes, None: any row. Rows that break a structural rule are drawn again within
+        their part, so shares stay unchanged.
         """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Return n rows by `rng` that meet `where`, {column: array of codes}; `moved`, a `Moved`, counts changes.
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, {column: set of codes}.
 
-        `where` maps columns to sets of codes; MechanismError if no row can meet it.
+        `moved`, a `Moved`, counts changes by rules; MechanismError if no row can meet the condition.
         """
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
