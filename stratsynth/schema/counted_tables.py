@@ -306,9 +306,9 @@ def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
 def _renamed(
     rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
 ) -> Iterator[Rule]:
-    """Yield a schema's `rule` as `Rule`s of levels, columns renamed by `names`; none where it forbids nothing.
+    """Yield a schema's `rule` as `Rule`s of levels, columns renamed by a dict `names`; none where it forbids nothing.
 
-    A column of `counts` has the levels of its `ChildCount`: those whose numbers all meet the rule's condition.
+    A column in the dict `counts` has the levels of its `ChildCount`: those whose numbers all meet the condition.
     """
     for never, box in zip(rule.never, rule.cells(schema), strict=True):
         levels = {

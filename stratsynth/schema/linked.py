@@ -223,7 +223,7 @@ class LinkedSchema:
         return next(iter(self.occupied), None)
 
     def columns_of(self, kind: str = "occupied") -> tuple[str, ...]:
-        """Names of the parent's columns that exist for a kind, by its name, in the order of the parent."""
+        """Tuple of names of the parent's columns that exist for a kind, by its name, in the order of the parent."""
         if kind not in self.kinds:
             return tuple(name for name in self.parent.names if name not in self.absent)
         own = {self.kind_column, *self.kinds[kind].columns}
