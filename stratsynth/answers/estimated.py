@@ -59,7 +59,7 @@ class Mean:
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """Return a mapping from `FIGURES`, `DESIGN` to lists with one entry a cell of the query, from a model of means.
+    """Return a dict from each of `FIGURES`, `DESIGN` to a list, one entry a cell of the query, from a model of means.
 
     Raises:
         UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
