@@ -159,7 +159,7 @@ class SparkRows:
         self._held = held
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return a list of exact int arrays, an axis a column, for each (path, cliques) `asked`, counted in few passes.
+        """Return a list: per (path, cliques) `asked` a list, each clique's exact int array, an axis a column.
 
         Raises:
             LedgerError: The rows are not those whose fingerprint was taken.
