@@ -70,6 +70,6 @@ class Nearest(dict[tuple[str, ...], str]):
 
 
 def has_table(leaf: Leaf, columns: Sequence[str], by: AbstractSet[str]) -> bool:
-    """True if one table of stratum `leaf` has all `columns` but those of `by`, defining strata, constant in it."""
+    """True if one table of stratum `leaf` has all `columns` but those in the set `by`, constant in the stratum."""
     wanted = {*(name for name in columns if name not in by), *leaf.merged(columns)}
     return any(wanted <= set(table.columns) for table in leaf.tables)
