@@ -167,7 +167,7 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
     """Return `rows`, level numbers by column, changed in place by `rng` until none lies in any of `boxes`.
 
-    A column of a violated box gets another level. Columns in `fixed` stay. MechanismError if rules contradict others.
+    A column of a violated box gets another level. Columns in `fixed` stay. MechanismError if the rules contradict.
     """
     for _ in range(SWEEPS):
         if not _broken(boxes, rows).any():
