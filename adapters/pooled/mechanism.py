@@ -180,7 +180,9 @@ class Pooled(Groupwise[Any]):
             return float(self.share)
         # few rounds: most goes to the pooled model, as strata could not measure much by themselves
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
-        return min(max(1 - rounds / self.inner.shared_rounds, SHARES[0]), SHARES[1])
+        # a prior's rows make up for everybody's budget, not for that of strata
+        shared = Poolable.shared_rounds if public.prior is not None else self.inner.shared_rounds
+        return min(max(1 - rounds / shared, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
         """Return two Allotments by public facts, parts of `allot`: for everybody's model, and for the strata."""

@@ -1,6 +1,7 @@
 """Pooled: what both stages ask and pay, what strata keep and move, and what is refused."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,6 +166,8 @@ def test_the_share_follows_public_sizes(schema, weights):
         assert how.part(Public(schema, 30_000), 1.0) < how.part(Public(schema, 30_000), 1e-4)
         every.append(parts)
     assert every[1][3] > every[0][3]  # everybody's AIM grows with its budget, a tree does not
+    prior = SimpleNamespace(codes={})
+    assert how.part(Public(schema, 300_000, prior=prior), 1e-4) == every[0][3]  # and a prior is there at once
 
 
 def test_a_plan_foresees_both_stages(schema, weights):
