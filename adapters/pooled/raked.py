@@ -13,7 +13,8 @@ tables, as noisy ones would be fitted twice; cells that were not fitted to their
 
 Every stratum's tree holds everybody's tables, so a raked model is a graphical model on the same tree: impossible cells
 stay impossible, and strata keep their shares. Strata that measured nothing have everybody's tables already, and keep
-their model. Answers by measured tables do not depend on any of this, which is post-processing.
+their model. Misfit and steps that a model states stay those of its own fit. Answers by measured tables do not depend
+on any of this, which is post-processing.
 """
 
 from __future__ import annotations
