@@ -18,7 +18,7 @@ from helpers.ledgers import interrupted, kinds, ladder, lines_of, table
 from helpers.releases import edited, record_of, saved
 from helpers.toys import Toy
 from stratsynth import Budget, Numeric, Stratified, StratumBudgets, Weights
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import IN_RHO, Currency
 from stratsynth.accounting.exact import epsilon_exact
 from stratsynth.accounting.history import read_ledger
 from stratsynth.accounting.standing import afford_all, largest, rule
@@ -28,7 +28,8 @@ from stratsynth.adapters import AIM, CoinPress, Independent
 from stratsynth.certificate import Certificate
 from stratsynth.errors import BudgetRefused, MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import make
-from stratsynth.questions import Columns, Counts, Distance, Total, choose, counts, total
+from stratsynth.questions import Coded, Columns, Counts, Distance, Total, choose, counts, total
+from stratsynth.questions.minimiser import Minimiser
 from stratsynth.release.page.words import accounting, promise
 from stratsynth.schema import Schema, Unit
 from stratsynth.schema.weight import RowWeight
@@ -226,6 +227,46 @@ def test_strata_have_budgets_of_their_own(data):
     stated = ss.fit(how, table(data), EXACT).certificate
     spent = {"|".join(c["path"][0].values()): c["rho"] for c in stated["charges"] if c["path"]}
     assert epsilon_exact(spent["1|a"], 1e-9) == pytest.approx(0.5, abs=1e-4)
+
+
+# Other currencies
+
+
+@dataclasses.dataclass(frozen=True)
+class Sold(Toy):
+    """Asks what a field says in a fit of pure epsilon."""
+
+    ask: Any
+    name = "sold"
+    needs = frozenset({Counts, Minimiser})
+
+    def price(self, public, budget):
+        return budget.pure()
+
+    def steps(self, public, allot, rng):
+        yield self.ask
+
+
+FIT = Minimiser(Coded(("WORK",)), "SEX", "softmax", 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("asked", [Counts((("SEX",),), 1.0), FIT], ids=["counts", "minimiser"])
+@pytest.mark.parametrize("currency", [c for c in Currency if c not in IN_RHO])
+def test_gaussian_noise_is_sold_for_rho_alone(asked, currency, data, ledger):
+    with pytest.raises(MechanismError, match="priced in rho alone"):
+        ss.fit(Sold(dataclasses.replace(asked, currency=currency)), table(data), PLAIN)
+    assert not ledger.exists() or kinds(ledger) == []
+
+
+def test_tables_that_state_pure_epsilon_do_not_hold(copy):
+    def pure(record):
+        spent = record["guarantee"].pop("rho")
+        record["guarantee"].update(currency="pure", delta=0.0, epsilon=1.0, reserved=spent)
+        for charge in record["charges"]:
+            charge["epsilon"] = charge.pop("rho")
+
+    edited(copy, pure)
+    assert any("costs rho and nothing else" in finding for finding in ss.verify(copy).findings)
 
 
 # Accounts
