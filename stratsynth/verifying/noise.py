@@ -79,9 +79,8 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
             and tables >= 1
             and _at_least(charge, rows * stated.weight * math.sqrt(tables), math.sqrt(2))
         )
-        if charge.currency not in IN_RHO:
-            return "tables have Gaussian noise, which costs rho and nothing else"
-        return _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
+        words = _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
+        return words if charge.currency in IN_RHO else "tables have Gaussian noise, which costs rho and nothing else"
     if charge.kind == "choose":
         wide = _at_least(charge, rows, 1)
         return _choice(charge) if wide else "its sensitivity is smaller than that of a choice"
