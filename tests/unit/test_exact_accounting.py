@@ -22,6 +22,7 @@ from stratsynth.accounting.budget import IN_RHO, Currency
 from stratsynth.accounting.exact import epsilon_exact
 from stratsynth.accounting.history import read_ledger
 from stratsynth.accounting.standing import afford_all, largest, rule
+from stratsynth.accounting.totals import in_rho
 from stratsynth.accounting.totals import total as all_fits
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import AIM, CoinPress, Independent
@@ -292,6 +293,13 @@ def test_allotments_add_up_in_the_currency_of_the_first():
     assert all_fits([plain, one], delta) < 1.5
     pure = Budget(0.5, 0).pure()
     assert all_fits([pure, one], delta) == pytest.approx(1.5, abs=1e-5)
+
+
+def test_a_fit_on_samples_gives_its_account_the_currency_of_its_first_question():
+    begun = dataclasses.replace(PLAIN, first=0.01).sampled(rate=0.01, steps=10)
+    one = EXACT.zcdp()
+    assert (begun.opening.currency, begun.currency) == (Currency.ZCDP, Currency.SAMPLED)
+    assert [in_rho([part, one])[0] for part in (begun.opening, begun, one)] == [Currency.ZCDP] * 2 + [Currency.EXACT]
 
 
 @pytest.mark.parametrize("first", [PLAIN, EXACT])
