@@ -29,7 +29,7 @@ from stratsynth.adapters import AIM, CoinPress, Independent
 from stratsynth.certificate import Certificate
 from stratsynth.errors import BudgetRefused, MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import make
-from stratsynth.questions import Coded, Columns, Counts, Distance, Total, choose, counts, total
+from stratsynth.questions import Coded, Columns, Counts, Distance, Total, Usable, choose, counts, total
 from stratsynth.questions.minimiser import Minimiser
 from stratsynth.release.page.words import accounting, promise
 from stratsynth.schema import Schema, Unit
@@ -104,10 +104,16 @@ def test_a_first_question_is_a_part_of_the_exact_amount(tmp_path):
     assert ss.verify(folder, ledger=tmp_path / "people.ledger").ok
     made = [line["allot"] for line in lines_of(tmp_path / "people.ledger") if "allot" in line]
     assert [allot["currency"] for allot in made] == ["exact", "exact"]
+    scarce = Usable(1e-9, Currency.EXACT).charges(ss.census.schema(), (), EXACT.neighbours)[0].to_dict()
+    edited(folder, lambda record: record["charges"][0].update(scarce))  # of noise wider than 2,400 records
+    assert not any("its noise costs" in finding for finding in ss.verify(folder).findings)
+    edited(folder, lambda record: record["charges"][0].update(sigma=scarce["sigma"] * (1 - 1e-6)))
+    assert any("its noise costs" in finding for finding in ss.verify(folder).findings)
 
 
 FORGED = {
     "mu": (lambda g: g.update(mu=g["mu"] / 2), "mu or its errors"),
+    "last digits of mu": (lambda g: g.update(mu=g["mu"] - 5e-7), "mu or its errors"),
     "errors": (lambda g: g["tradeoff"][0].update(beta=0.9999), "mu or its errors"),
     "no errors": (lambda g: g.pop("tradeoff"), "mu or its errors"),
     "zcdp": (lambda g: g.update(currency="zcdp"), "above the stated"),
