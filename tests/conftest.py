@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "cache"):  # without it, as with -p no:cacheprovider, prices are computed
         from helpers import kept_prices
 
-        kept_prices.keep(config.cache.mkdir("prices"))
+        kept_prices.keep(config.cache.mkdir("prices"), anew=config.getoption("slow"))
     # Fresh examples on every run, and no deadline, since continuous integration shares its cores. A failure
     # prints the blob that repeats it.
     for profile, examples in {"suite": 60, "slow": 1000}.items():

@@ -44,7 +44,7 @@ def build(how):
 
 @pytest.mark.parametrize("how", ["independent", "aim", "strata", "pooled"])
 def test_sums_beside_a_mechanism_pass_the_contract(how):
-    assert violations(build(how), among=WORLDS, tables=4) == []
+    assert violations(build(how), among=WORLDS) == []
 
 
 def test_these_worlds_have_sums_of_everybody_and_of_strata():

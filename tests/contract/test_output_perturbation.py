@@ -31,7 +31,7 @@ WAYS = {
 }
 
 
-def checked(settings, check=violations, tables=4):
+def checked(settings, check=violations, tables=3):
     return check(lambda world, rows: make("output_perturbation", settings), among=[WORLD], tables=tables, neighbours=4)
 
 
@@ -45,7 +45,7 @@ def test_within_strata_of_another_column():
         inner = make("output_perturbation", {"objective": "balanced", "groups": ["GROUP"], "target": "WORK"})
         return Stratified(inner, ["AREA"], even(SCHEMA, "AREA"))
 
-    assert violations(build, among=[WORLD], tables=4, neighbours=4) == []
+    assert violations(build, among=[WORLD], tables=3) == []
 
 
 def kinds(settings, tables=4):

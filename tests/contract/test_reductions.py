@@ -75,11 +75,11 @@ WAYS = {
 SHORT = {"iterations": 3, "inner_steps": 2, "start_steps": 2}
 
 
-def checked(settings, among=AMONG, check=violations):
+def checked(settings, among=AMONG, check=violations, tables=3):
     def build(world, rows):
         return make("reductions", {**SHORT, **settings})
 
-    return check(build, among=among, tables=4, neighbours=3, orders=1)
+    return check(build, among=among, tables=tables, neighbours=3, orders=1)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -101,7 +101,7 @@ def test_in_pure_epsilon(way):
     def build(world, rows):
         return PureReductions(**{**SHORT, **WAYS[way]})
 
-    assert violations(build, among=AMONG, tables=4, neighbours=3, orders=1) == []
+    assert violations(build, among=AMONG, tables=3) == []
 
 
 def test_thresholds():
@@ -154,7 +154,7 @@ def test_a_row_in_two_cells_is_caught(monkeypatch):
         return [block + np.roll(block, 1) for block in proper(query, rows, which)]
 
     monkeypatch.setattr(Confusions, "exact", twice)
-    assert "sensitivity" in {finding.kind for finding in checked(ODDS, check=check_contract)}
+    assert "sensitivity" in {finding.kind for finding in checked(ODDS, check=check_contract, tables=4)}
 
 
 def test_losses_that_are_not_cut_are_caught(monkeypatch):
@@ -164,7 +164,9 @@ def test_losses_that_are_not_cut_are_caught(monkeypatch):
         return [3 * block for block in proper(query, rows, which)]
 
     monkeypatch.setattr(GroupLosses, "exact", whole)
-    assert "sensitivity" in {finding.kind for finding in checked(WAYS["losses of probabilities"], check=check_contract)}
+    assert "sensitivity" in {
+        finding.kind for finding in checked(WAYS["losses of probabilities"], check=check_contract, tables=4)
+    }
 
 
 class Generous(DescentOracle):
@@ -176,7 +178,7 @@ class Generous(DescentOracle):
 
 def test_more_than_the_allotment_is_refused_by_the_driver(monkeypatch):
     monkeypatch.setattr(loop, "DescentOracle", Generous)
-    found = checked(ODDS, check=check_contract)
+    found = checked(ODDS, check=check_contract, tables=4)
     assert {finding.kind for finding in found} == {"failure"}
 
 

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from helpers.command import complaint, stratsynth
+from helpers.command import complaint, run, stratsynth
 from helpers.regressing import SCHEMA, people
 from helpers.small import edit
 
@@ -43,12 +43,6 @@ path = "shares.csv"
 citation = "made up"
 
 [budget]"""
-
-
-def run(folder, *arguments):
-    done = stratsynth(*arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def written(folder):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.command import complaint, python, stratsynth
+from helpers.command import complaint, python, run, stratsynth
 from helpers.laboratory import environment
 from helpers.small import edit
 from stratsynth import Schema, census, cli
@@ -54,12 +54,6 @@ def made(tmp_path_factory):
     (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     folder.joinpath("first.txt").write_text(run(folder, "means", "recipe.toml"), encoding="utf-8")
     return folder
-
-
-def run(folder, *arguments):
-    done = stratsynth(*arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def spent(folder):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.command import complaint, stratsynth
+from helpers.command import complaint, run, stratsynth
 from helpers.regressing import SCHEMA, people
 from helpers.small import edit
 from stratsynth import Release
@@ -34,12 +34,6 @@ delta = 1e-6
 ledger = "people.ledger"
 ledger_epsilon = 4.0
 """
-
-
-def run(folder, *arguments):
-    done = stratsynth(*arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def written(folder):

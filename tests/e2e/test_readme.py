@@ -3,6 +3,7 @@
 `scripts/docs` runs the tutorials; here they are read, and run with --slow.
 """
 
+import ast
 import re
 from pathlib import Path
 
@@ -17,6 +18,10 @@ README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]
 COMMAND = re.compile(r"^(?:\$ )?stratsynth ((?:schema |ledger |weights |census )?\w+)([^#\n]*)", re.MULTILINE)
+
+
+TENS_OF_THOUSANDS = re.compile(r"\b([1-9]\d)_000\b")
+"""People that a page's program fits, which is one to read: here a tenth of them; `scripts/docs` runs it whole."""
 
 
 def snippets(page, language):
@@ -45,7 +50,15 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     for title, text in re.findall(r'^```toml title="(.*?)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
         Path(title).write_text(text, encoding="utf-8")
     program = "\n".join(snippets(page, "python"))
+    if page != README and same_code(program, snippets(README, "python")[0]):
+        return  # README's first example, which runs there
+    program = TENS_OF_THOUSANDS.sub(r"\g<1>00", program)
     exec(compile(program, str(page), "exec"), {"__name__": "page"})  # noqa: S102 - our own pages
+
+
+def same_code(one, two):
+    """True of programs that differ in comments and line breaks alone."""
+    return ast.dump(ast.parse(one)) == ast.dump(ast.parse(two))
 
 
 def test_there_is_something_to_run():

@@ -30,6 +30,13 @@ def stratsynth(*arguments, cwd):
     return subprocess.CompletedProcess(words, code, *texts)
 
 
+def run(folder, *arguments):
+    """Run a command in this folder that ends well; return what it printed."""
+    done = stratsynth(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @contextlib.contextmanager
 def _written():
     """All that is written to standard output and error meanwhile, by processes that are started too."""

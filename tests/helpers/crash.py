@@ -346,12 +346,11 @@ class Ended:
 class Nursery:
     """A process with everything imported that forks a child for each order."""
 
-    def __init__(self, *modules):
-        """Start the server, which imports these modules too."""
+    def __init__(self):
         paths = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
         single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._server = subprocess.Popen(
-            [sys.executable, "-c", "import sys; from helpers.crash import serve; serve(*sys.argv[1:])", *modules],
+            [sys.executable, "-c", "from helpers.crash import serve; serve()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -386,17 +385,15 @@ def plain(value):
     return vars(value) if isinstance(value, Fault) else os.fspath(value)
 
 
-def serve(*modules):
-    """Import the modules and fit once, so that no child has to load libraries, templates and commands; then fork."""
+def serve():
+    """Import the adapters and fit once, so that no child has to load libraries, templates and commands; then fork."""
     import importlib
 
     from helpers import small
     from helpers.command import stratsynth
 
-    for name in ("aim", "gem", "mst", "pooled", "independent"):
+    for name in ("aim", "gem", "mst", "pooled", "independent", "sklearn"):
         importlib.import_module(f"stratsynth.adapters.{name}")
-    for module in modules:
-        importlib.import_module(module)
     with tempfile.TemporaryDirectory() as folder:
         recipe = small.write_recipe(Path(folder))
         assert stratsynth("fit", recipe.name, cwd=folder).returncode == 0

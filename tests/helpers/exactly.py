@@ -12,6 +12,11 @@ from stratsynth.questions import NoisySum
 from stratsynth.questions.sums.clipping import GRID
 
 
+def exact_sums(query, frame, schema):
+    """Sums of a question over all rows of a frame, in units of its grid."""
+    return [np.asarray(x) for x in load_rows(schema, open_source(frame)).sums([((), query, 1.0)], None)[0]]
+
+
 def exactly(mechanism, schema, frame, *, declared=None, budget=None):
     """The model, and every question with the deviation its noise would have had."""
     budget = budget or Budget(1, 1e-9)

@@ -40,6 +40,8 @@ class Walk:
     functions: set[tuple[str, str]] = field(default_factory=set)
     jumps: int = 0
     depth: int = 0
+    names: dict[int, tuple[CodeType, tuple[str, str] | None]] = field(default_factory=dict)
+    """Code by its `id`, kept alive here, and its `_name`: there are a hundred calls of each."""
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Take note of a call or a return, as `sys.setprofile` has it."""
@@ -81,6 +83,12 @@ class Walk:
         return code.co_filename[len(self.root) + 1 :]
 
     def _named(self, code: CodeType) -> tuple[str, str] | None:
+        found = self.names.get(id(code))
+        if found is None:
+            found = self.names[id(code)] = (code, self._name(code))
+        return found[1]
+
+    def _name(self, code: CodeType) -> tuple[str, str] | None:
         """File and name of one of our own functions; None for all other code, modules, classes, parts of functions."""
         if not code.co_filename.startswith(f"{self.root}/") or code.co_name.startswith("<"):
             return None

@@ -12,7 +12,6 @@ from stratsynth.accounting.history import read_ledger
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 
-BUDGET = Budget(1, 1e-9)
 REASON = "line 7 had the age of another person"
 
 

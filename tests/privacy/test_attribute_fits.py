@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from helpers.attribute import BUDGET, SCHEMA
-from helpers.command import complaint, stratsynth
+from helpers.command import complaint, run, stratsynth
 from helpers.fits import OnStep
 from helpers.ledgers import lines_of
 from helpers.regressing import people
@@ -245,12 +245,6 @@ def written(folder):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return written(tmp_path_factory.mktemp("recipe"))
-
-
-def run(folder, *arguments):
-    done = stratsynth(*arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_from_a_recipe_to_a_certificate(folder):

@@ -10,7 +10,7 @@ import pytest
 
 import stratsynth as ss
 from helpers import small
-from helpers.crash import KILLED, Fault, Nursery, fit, traces
+from helpers.crash import KILLED, Fault, fit, traces
 from helpers.ledgers import kinds, ladder, lines_of
 from helpers.toys import Toy
 from stratsynth import Budget, Stratified, Weights, open_table
@@ -382,13 +382,6 @@ def test_an_interrupted_fit_of_a_version_without_it_goes_on_as_it_was(files, tmp
     assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve", *["charge"] * 4, "done"]
     again = ss.fit(ladder(rungs=4), opened(files, "wrong", tmp_path), BUDGET, proceed=True)
     assert charges(again) == ["usable", *["counts"] * 4]
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
 
 
 ACCOUNT = "stratsynth.accounting.file_account:FileAccount"

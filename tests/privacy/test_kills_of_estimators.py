@@ -4,16 +4,9 @@ import random
 
 import pytest
 
-from helpers.crash import KILLED, Nursery, estimate
+from helpers.crash import KILLED, estimate
 from helpers.ledgers import lines_of
 from stratsynth.accounting.chain import Chain
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    nursery = Nursery("stratsynth.adapters.sklearn")
-    yield nursery
-    nursery.close()
 
 
 @pytest.fixture

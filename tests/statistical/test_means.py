@@ -81,13 +81,18 @@ def test_a_simulation_has_the_law_of_a_fit(name):
 
 @pytest.mark.parametrize("name", ["coinpress", "clipped_mean"])
 def test_intervals_of_real_fits_hold_the_mean_of_the_rows(name):
-    """Without sampling error the mean of the rows themselves is the target; 200 fits, three intervals each."""
+    """Without sampling error the mean of the rows themselves is the target; 100 fits, three intervals each.
+
+    Of nine in ten, a deviation is 0.017. Where 0.7 of the noise is stated they would hold 0.75 of the time, four
+    deviations below the bound, and where 1.3 of it 0.967, nearly two (of 0.01) above. The noise is seeded: no alarm is
+    chance's.
+    """
     rows = some_rows()
     target = truth_of(rows, "x")
     how = stratified(make(name, {"columns": ["x"], "centre": {"x": 2}}), rows, target.shares)
     table = open_table(frame_of(rows), schema=SCHEMA, declared_size=600, public=True)
     held = []
-    for seed in range(200):
+    for seed in range(100):
         model = fit(how, table, BUDGET, entropy=SeededEntropy(seed)).model
         for estimate, mean in zip([model, *model.parts.values()], [target.everybody, *target.groups], strict=True):
             low, high = estimate.interval(0.9, sampling=False)
@@ -153,12 +158,17 @@ def test_the_audit_looks_only_where_there_are_numbers(name, monkeypatch):
 
 
 def test_the_interval_of_all_holds_where_weights_are_noisy():
-    """Everybody's mean in the population, over fresh people and fresh noise; without the weights' noise it fails."""
+    """Everybody's mean in the population, over fresh people and fresh noise; without the weights' noise it fails.
+
+    The error in stated deviations has a spread of 1, of 150 fits give or take 0.058. Where 0.7 of the
+    noise is stated it would be 1.43, two and a half deviations beyond the bound; where 1.3 of it, 0.77. All is seeded:
+    no alarm is chance's.
+    """
     shares, centres = [0.5, 0.3, 0.2], np.array([-30.0, 0.0, 30.0])
     schema = Schema({"g": Categorical(levels=("a", "b", "c")), "x": Numeric(lower=-50, upper=50)})
     how = Stratified(make("coinpress", {"scale": {"x": 4}}), ["g"], Weights.private(share=0.02))
-    rng, held, narrow = np.random.default_rng(17), [], []
-    for seed in range(300):
+    rng, held, narrow, errors = np.random.default_rng(17), [], [], []
+    for seed in range(150):
         g = rng.choice(3, size=3000, p=shares)
         x = rng.normal(centres[g], 3)
         frame = pd.DataFrame({"g": np.array(["a", "b", "c"])[g], "x": x})
@@ -167,7 +177,9 @@ def test_the_interval_of_all_holds_where_weights_are_noisy():
         (low,), (high,) = model.interval()
         held.append(low <= -9 <= high)
         f = model.figures
+        errors.append((f.value[0] + 9) / math.hypot(model.noise[0], f.sampling[0], f.weighting[0]))
         half = 1.96 * math.hypot(model.noise[0], f.sampling[0])
         narrow.append(abs(f.value[0] + 9) <= half)
-    assert 0.91 <= np.mean(held) <= 0.985  # 0.95, four deviations of 300 trials either way
+    assert 0.82 <= np.std(errors) <= 1.22
+    assert 0.89 <= np.mean(held) <= 0.99  # 0.95, give or take 0.018
     assert np.mean(narrow) < 0.85

@@ -1,6 +1,5 @@
 """The largest epsilon that an account still affords: it is granted, nearly no more is, and every refusal names it."""
 
-import contextlib
 import json
 import re
 
@@ -119,8 +118,8 @@ def test_a_plan_knows_the_fit_that_it_would_go_on_with(tmp_path, capsys):
 
     recipe = recipe_on_a_ledger(tmp_path)
     read = Recipe.read(recipe)
-    with contextlib.suppress(KeyError), fitted(read.prepared, read.table(), read.budget(), read.options):
-        raise KeyError
+    with pytest.raises(KeyError, match="killed"), fitted(read.prepared, read.table(), read.budget(), read.options):
+        raise KeyError("killed")
     assert "this run continues an interrupted fit" in planned(recipe, capsys)[0]
 
 

@@ -320,7 +320,6 @@ def test_choices_are_said_where_tables_were_chosen(stratified):
     assert "chosen from earlier noisy answers" in said
 
 
-SIZES = (3, 5)
 TRUE = np.array([[300, 40, 160, 9, 90], [2000, 700, 10, 400, 900], [50, 5, 30, 0, 12]], dtype=float)
 QUESTIONS = [
     Query(["AGE"], by=["SEX"]),

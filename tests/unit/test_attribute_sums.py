@@ -1,13 +1,14 @@
 """A group's part in a step of fair learning: right by hand, never longer than its clip, and a row's own."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from helpers.attribute import SCHEMA
+from helpers.exactly import exact_sums
 from helpers.regressing import people
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.data.load import load_rows
-from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError
 from stratsynth.questions import AttributeGradients, Coded, FairGradients, Total
 from stratsynth.questions.sums.attribute import reach
@@ -44,8 +45,7 @@ def changed(query, **fields):
     return AttributeGradients(**{**own, **fields})
 
 
-def exact(query, frame):
-    return [np.asarray(x) for x in load_rows(SCHEMA, open_source(frame)).sums([((), query, 1.0)], None)[0]]
+exact = partial(exact_sums, schema=SCHEMA)
 
 
 def by_fair(query, frame):

@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helpers.exactly import exact_sums
 from helpers.regressing import SCHEMA, people
 from stratsynth import Categorical, Schema
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
@@ -31,9 +33,7 @@ THETAS = np.array([[0.0, 1.0], [0.1, -1.0], [1.0, 0.0]])
 QUERY = Confusions(DESIGN, "D", THETAS, ("G",))
 
 
-def exact(query, frame, schema=SCHEMA):
-    rows = load_rows(schema, open_source(frame))
-    return [np.asarray(x) for x in rows.sums([((), query, 1.0)], None)[0]]
+exact = partial(exact_sums, schema=SCHEMA)
 
 
 def test_counts_are_those_of_counting_by_hand():
@@ -298,7 +298,7 @@ def test_no_choice_is_likelier_by_more_than_e_to_the_epsilon_on_any_neighbouring
 
     def chances(table):
         rows = pd.DataFrame([(BITS.levels("X")[x], BITS.levels("D")[d]) for x, d in table], columns=["X", "D"])
-        truth = exact(query, rows, BITS)
+        truth = exact(query, rows, schema=BITS)
         units, reach = Composite.units(question.scores, Exact(sums=[truth]), at, {})
         power = np.array([epsilon * (u - max(units)) / (2 * reach) for u in units])
         return np.exp(power) / np.exp(power).sum()

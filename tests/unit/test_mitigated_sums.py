@@ -3,14 +3,14 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
+from helpers.exactly import exact_sums
 from helpers.regressing import SCHEMA, people
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.data.load import load_rows
-from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Coded, Gradients, Mitigated, NetworkGradients, Total
@@ -61,8 +61,7 @@ QUERIES = {
 }
 
 
-def exact(query, frame):
-    return [np.asarray(x) for x in load_rows(SCHEMA, open_source(frame)).sums([((), query, 1.0)], None)[0]]
+exact = partial(exact_sums, schema=SCHEMA)
 
 
 def features(design, frame):

@@ -1,6 +1,7 @@
 """The list of planted bugs keeps up with the code: every one can be planted, and every known failure has one."""
 
 import ast
+import functools
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mutants.run import ROOT, listed, mutants, wanted
 MUTANTS = mutants()
 
 
+@functools.cache
 def functions(path: Path) -> set[str]:
     """The names of the tests in a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from stratsynth.noise import (
     laplace,
     poisson_coins,
 )
-from stratsynth.noise.entropy import Entropy
 
 SAMPLE_ALL = """
 import random, numpy as np
@@ -100,16 +99,6 @@ def test_the_precision_event_sees_floats_and_does_not_see_us():
         noise = draw()
         assert np.issubdtype(noise.dtype, np.integer)
         assert not any(precision_event((count + noise).astype(float)).any() for count in (0, 1))
-
-
-class Bytes(Entropy):
-    private = False
-
-    def __init__(self, *values: int) -> None:
-        self.values = list(values)
-
-    def read(self, count: int) -> bytes:
-        return bytes(self.values.pop(0) for _ in range(count))
 
 
 def test_bits_fill_their_width():

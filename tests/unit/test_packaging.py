@@ -162,7 +162,11 @@ def test_the_build_is_locked_as_declared():
 
 
 @pytest.mark.parametrize(
-    "script", ["scripts/demo", "scripts/lock", "scripts/mutants", "scripts/reproduce_means", "scripts/test", ".ci/run"]
+    "script",
+    [
+        *(f"scripts/{name}" for name in ("audit", "demo", "lock", "mutants", "reproduce_means", "test", "wheel")),
+        ".ci/run",
+    ],
 )
 def test_the_scripts_can_be_run(script: str):
     assert os.access(ROOT / script, os.X_OK)

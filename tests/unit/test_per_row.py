@@ -2,15 +2,15 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from helpers.by_row import by_row, softmax
+from helpers.exactly import exact_sums
 from helpers.regressing import SCHEMA, people
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.data.load import load_rows
-from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions import Coded, FairGradients, PerRow, PerRowGradients, Total
@@ -27,8 +27,7 @@ FINE = softmax(3, 3)
 calls = []
 
 
-def exact(query, frame):
-    return [np.asarray(x) for x in load_rows(SCHEMA, open_source(frame)).sums([((), query, 1.0)], None)[0]]
+exact = partial(exact_sums, schema=SCHEMA)
 
 
 def test_the_sums_are_those_of_the_same_model_in_closed_form():
@@ -132,7 +131,6 @@ def mixed(how):
     return function
 
 
-NORM = np.array([[1e-3]])
 UNSOUND = {
     "batch means": mixed(lambda g, p, x: (g - g.mean(axis=0), p)),
     "batch means of probabilities": mixed(lambda g, p, x: (g, 0.9 * p + 0.1 * p.mean(axis=0))),

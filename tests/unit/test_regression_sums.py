@@ -1,10 +1,12 @@
 """The sums that regressions ask for: right, clipped whatever the rows hold, and no dearer than is charged."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
+from helpers.exactly import exact_sums
 from helpers.regressing import SCHEMA, people
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.data.load import load_rows
@@ -25,9 +27,7 @@ SOFT = np.random.default_rng(5).normal(size=(2, 3, 3))
 """Two softmax models of C by FLAT."""
 
 
-def exact(query, frame, schema=SCHEMA):
-    rows = load_rows(schema, open_source(frame))
-    return [np.asarray(x) for x in rows.sums([((), query, 1.0)], None)[0]]
+exact = partial(exact_sums, schema=SCHEMA)
 
 
 def by_hand(frame):

@@ -123,14 +123,14 @@ HOW = {
 
 @pytest.mark.parametrize("how", HOW)
 def test_the_contract_holds(how):
-    assert violations(HOW[how], among=HEAVY_WORLDS, tables=6, neighbours=5) == []
+    assert violations(HOW[how], among=HEAVY_WORLDS) == []
 
 
 def test_the_contract_holds_for_sums():
     from stratsynth.adapters import CoinPress
 
     numeric = [world for world in HEAVY_WORLDS if "AGE" in world.schema.names]
-    assert violations(lambda w, _: CoinPress(), among=numeric, tables=6, neighbours=5) == []
+    assert violations(lambda w, _: CoinPress(), among=numeric) == []
 
 
 @pytest.mark.parametrize("how", HOW)

@@ -4,7 +4,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -176,11 +175,6 @@ def test_the_audit_and_the_wheel_are_locked_as_declared():
     for wanted in groups["build"]:  # the wheel of scripts/wheel is built with what the tested one is built with
         (pin,) = re.findall(rf"^{wanted.split('>=')[0]}==\S+", test, re.MULTILINE)
         assert f"\n{pin} " in audit, "run scripts/lock"
-
-
-@pytest.mark.parametrize("script", ["scripts/audit", "scripts/wheel"])
-def test_the_scripts_can_be_run(script):
-    assert os.access(ROOT / script, os.X_OK)
 
 
 def test_a_source_distribution_holds_what_its_checks_need():

@@ -285,7 +285,7 @@ def test_the_contract_holds(name: str):
     def build(world, _):
         return Weighted(make(name, settings.get(name, {})), world.weights, world.by)
 
-    assert violations(build, tables=4, neighbours=4) == []
+    assert violations(build, tables=3, neighbours=4) == []
 
 
 def test_the_recipe_says_it_by_weights_without_strata(tmp_path: Path, monkeypatch, capsys):
