@@ -55,7 +55,7 @@ class AIM(Poolable[Graphical]):
     adaptive: ClassVar[bool] = True
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = True
-    shared_rounds: ClassVar[float] = 90  # everybody's model grows with the budget, where a tree does not
+    grows: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
     paper: ClassVar = papers.AIM

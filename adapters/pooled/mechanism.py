@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
 
+FAST, GROWING = 60, 48
+"""Divisors of the rounds: with share = "auto", everybody's model gets 1 - rounds / FAST of the budget. Where that pays
+for many rounds, everybody is soon well known, and strata have more to learn. Where everybody's model grows with its
+budget, the rounds are those that a person's stratum would pay for, and the divisor is GROWING. Chosen on the excerpt by
+`scripts/bench pooled`."""
 SHARES = (0.3, 0.7)
 """Smallest and largest share that "auto" gives everybody's model."""
 
@@ -136,7 +141,7 @@ class Pooled(Groupwise[Any]):
         if any(allot.currency not in IN_RHO for allot in asked):
             raise Unsupported(f"pooled: strata are counted in zCDP; {self.inner.name} spends otherwise.")
         layout = self.strata(public, budget)
-        if 0 < self.part(public, budget.zcdp().rho) < 1 and not self.inner.merges:
+        if 0 < self.part(public, budget.zcdp().rho, budget) < 1 and not self.inner.merges:
             for stratum in layout.strata:
                 if any(len(some) > 1 for _, some in stratum.items):
                     raise Unsupported(
@@ -174,27 +179,30 @@ class Pooled(Groupwise[Any]):
             return None
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
-    def part(self, public: Public, rho: float) -> float:
-        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by public size and columns."""
+    def part(self, public: Public, rho: float, promise: Budget) -> float:
+        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by public facts and the promise."""
         if self.share != "auto":
             return float(self.share)
         # few rounds: most goes to the pooled model, as strata could not measure much by themselves
-        rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
-        # a prior's rows make up for everybody's budget, not for that of strata
-        shared = Poolable.shared_rounds if public.prior is not None else self.inner.shared_rounds
-        return min(max(1 - rounds / shared, SHARES[0]), SHARES[1])
+        # with a prior, whose rows make up for everybody's budget, by everybody's rounds in any case
+        growing = self.inner.grows and public.prior is None
+        people, most = (self._people(public, promise), GROWING) if growing else (public.size or 0, FAST)
+        rounds = usual_rounds(len(public.schema.names), people, rho)
+        return min(max(1 - rounds / most, SHARES[0]), SHARES[1])
+
+    def _people(self, public: Public, promise: Budget) -> float:
+        """Return the size of the stratum that a person is in, on average, by public facts and the fit's budget."""
+        return (public.size or 0) * sum(share**2 for share in self.strata(public, promise).shares.values())
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
         """Return two Allotments by public facts, parts of `allot`: for everybody's model, and for the strata."""
-        amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
+        amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount, allot.promise)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 
     def _noise(self, public: Public, rest: Allotment) -> float:
         """Return the usual sigma of a stratum's table, for the strata's allotment, by public facts."""
-        shares = self.strata(public, rest.promise).shares.values()
-        # size of the stratum that a person is in, on average
-        people = (public.size or 0) * sum(share**2 for share in shares)
-        rounds = usual_rounds(len(public.schema.names) - len(self.by), people, rest.rho)
+        columns = len(public.schema.names) - len(self.by)
+        rounds = usual_rounds(columns, self._people(public, rest.promise), rest.rho)
         return table_sigma(MEASURE * rest.rho / rounds, public.schema, public.neighbours)
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:

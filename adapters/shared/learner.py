@@ -120,10 +120,8 @@ class Learner(ABC, Generic[M]):
 class Poolable(Mechanism[M]):
     """A mechanism that strata can go on from; it declares `merges`, `learned` and `candidates` instead of `steps`."""
 
-    shared_rounds: ClassVar[float] = 60
-    """Divisor of the usual number of rounds: in `Pooled` with share = "auto", everybody's model gets 1 - rounds /
-    shared_rounds of the budget. Where that pays for many rounds, everybody is soon well known, and strata have more to
-    learn. Chosen on the excerpt by `scripts/bench pooled`."""
+    grows: ClassVar[bool] = False
+    """True if the model grows with its budget, as by rounds, so that everybody's is worth more of it in `Pooled`."""
 
     @property
     @abstractmethod
