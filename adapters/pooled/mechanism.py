@@ -44,11 +44,10 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
 
-FAST, GROWING = 60, 48
-"""Divisors of the rounds: with share = "auto", everybody's model gets 1 - rounds / FAST of the budget. Where that pays
-for many rounds, everybody is soon well known, and strata have more to learn. Where everybody's model grows with its
-budget, the rounds are those that a person's stratum would pay for, and the divisor is GROWING. Chosen on the excerpt by
-`scripts/bench pooled`."""
+FAST = 60
+"""Divisor of the rounds: with share = "auto", everybody's model gets 1 - rounds / FAST of the budget. Where that pays
+for many rounds, everybody is soon well known, and strata have more to learn. Rounds are those of everybody, or, where
+everybody's model grows with its budget, of a person's stratum. Chosen on the excerpt by `scripts/bench pooled`."""
 SHARES = (0.3, 0.7)
 """Smallest and largest share that "auto" gives everybody's model."""
 
@@ -186,9 +185,9 @@ class Pooled(Groupwise[Any]):
         # few rounds: most goes to the pooled model, as strata could not measure much by themselves
         # with a prior, whose rows make up for everybody's budget, by everybody's rounds in any case
         growing = self.inner.grows and public.prior is None
-        people, most = (self._people(public, promise), GROWING) if growing else (public.size or 0, FAST)
+        people = self._people(public, promise) if growing else public.size or 0
         rounds = usual_rounds(len(public.schema.names), people, rho)
-        return min(max(1 - rounds / most, SHARES[0]), SHARES[1])
+        return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _people(self, public: Public, promise: Budget) -> float:
         """Return the size of the stratum that a person is in, on average, by public facts and the fit's budget."""
