@@ -18,8 +18,16 @@ import pyarrow.parquet as pq
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.folders import FolderSource
 from stratsynth.data.sources import ParquetSource, Source, changed
-from stratsynth.data.spark_jobs import after, before, cells_at_once, collected, spark_session, tasks
-from stratsynth.data.spark_source import LANES, SparkSource
+from stratsynth.data.spark_source import (
+    LANES,
+    SparkSource,
+    after,
+    before,
+    cells_at_once,
+    collected,
+    spark_session,
+    tasks,
+)
 from stratsynth.data.spark_tasks import NOT_HERE, VERSION, CheckFiles, CountTables, FromFiles, FromSpark, Piece, stamp
 from stratsynth.errors import LedgerError, Unsupported
 from stratsynth.questions.reading import OUTSIDE

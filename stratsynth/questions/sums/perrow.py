@@ -27,8 +27,7 @@ from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.base import check_clique, is_plain
 from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip
-from stratsynth.questions.sums.clipping import GRID, HUGE, Floats, Ints
+from stratsynth.questions.sums.base import GRID, HUGE, Block, Floats, Ints, Sum, check_clip
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.fairness import MOST_CELLS
 from stratsynth.questions.sums.kernel import cells_of
@@ -263,7 +262,7 @@ def _evaluated(
 def into_ball(vectors: Floats, radius: int) -> Ints:
     """Return lines of `vectors` cut to a ball of integer radius below GRID, in integers of exactly checked norm.
 
-    As `clipping.into_ball`, for many coordinates: a line's float norm may be added up in any order.
+    As `base.into_ball`, for many coordinates: a line's float norm may be added up in any order.
     """
     vectors = np.clip(vectors, -HUGE, HUGE)
     # This norm may be summed in any order, so it decides nothing: the check below is in integers.
