@@ -46,19 +46,6 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
     return pa.opaque(pa.null(), kind.name.split("[")[0], "pandas")
 
 
-def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. Mapping from a frame's column to its type, for drafts: "int64" (whole), "ordered", "any" (objects)."""
-    found: dict[str, str] = {}
-    for name, kind in frame.dtypes.items():
-        if isinstance(kind, pd.CategoricalDtype):
-            found |= {str(name): "ordered"} if kind.ordered else {}
-        elif pd.api.types.is_integer_dtype(kind):
-            found[str(name)] = "int64"
-        elif not isinstance(kind, pd.StringDtype):
-            found[str(name)] = "any"  # objects and truth values are read as text, and need not be
-    return found
-
-
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
     """Return the pandas column `series` as an Arrow array of the type `declared`; null where a value is unreadable."""
     kind = series.dtype
@@ -245,8 +232,16 @@ class FrameSource(Source):
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
 
     def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. Mapping from column to its type for drafts: numbers are read as reals, categories without order."""
-        return own_types(self.frame)
+        """INTERNAL. Mapping from column to its type, for drafts: "int64" (whole), "ordered", "any" (objects)."""
+        found: dict[str, str] = {}
+        for name, kind in self.frame.dtypes.items():
+            if isinstance(kind, pd.CategoricalDtype):
+                found |= {str(name): "ordered"} if kind.ordered else {}
+            elif pd.api.types.is_integer_dtype(kind):
+                found[str(name)] = "int64"
+            elif not isinstance(kind, pd.StringDtype):
+                found[str(name)] = "any"  # objects and truth values are read as text, and need not be
+        return found
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return an Arrow table of these columns of every row; the conversion of `all_columns` serves once."""

@@ -6,7 +6,7 @@ Noise and account stay in this one process; nothing is kept on the executors bet
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.data.spark_tasks import Asked
-    from stratsynth.noise import Entropy
-    from stratsynth.questions import Clique, Query
+    from stratsynth.questions import Clique
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
 
@@ -137,7 +136,7 @@ class Spark:
             with part.open() as file:
                 known, mark = pq.read_metadata(file), stamp(file.fileno())  # of the very file that was opened
             sizes = [known.row_group(i).num_rows for i in range(known.num_row_groups)]
-            found += [Piece(str(part.path.resolve()), name, own, run, mark) for run in runs(sizes)]
+            found += [Piece(str(part.path.resolve()), name, own, run, mark) for run in runs(sizes, PIECE_ROWS)]
         return tuple(found)
 
     def _numbers(self, pieces: Sequence[Piece]) -> Any:
@@ -174,7 +173,9 @@ class SparkRows:
             StratsynthError: Anything else, of whatever class; the message depends on no row.
         """
         found: list[list[NDArray[np.int64]]] = [[] for _ in asked]
-        for tables in in_passes(self._tables(asked), cells_at_once(self._held.session)):
+        each = list(self._tables(asked))
+        for run in runs([table.cells for table in each], cells_at_once(self._held.session)):
+            tables = each[run[0] : run[-1] + 1]
             by_path = groupby(tables, key=lambda table: table.place)
             wanted = [(asked[place][0], [table.clique for table in those]) for place, those in by_path]
             ends = np.cumsum([table.cells for table in tables])
@@ -199,45 +200,23 @@ class SparkRows:
             path = self._held.source.path
             raise (changed(path) if path is not None and NOT_HERE in str(error) else after()) from None
 
-    def sums(self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy) -> NoReturn:
-        """Raise Unsupported, whatever is `asked`, with any `entropy`: `Spark.reads` does not declare sums."""
-        raise _only_tables()
+    def sums(self, *_: Any) -> NoReturn:
+        """Raise Unsupported always: `Spark.reads` declares neither sums nor columns nor frames."""
+        raise Unsupported('engine "spark" answers tables of counts alone; take engine = "memory".')
 
-    def columns(self, path: StratumPath, names: Sequence[str]) -> NoReturn:
-        """Raise Unsupported, whatever `path` and `names`: `Spark.reads` does not declare columns."""
-        raise _only_tables()
-
-    def frame(self, path: StratumPath) -> NoReturn:
-        """Raise Unsupported, whatever the `path`: `Spark.reads` does not declare frames."""
-        raise _only_tables()
+    columns = frame = sums
 
 
-def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
-    """Yield lists of `tables`, in order: each of at most `most` cells in all, or of one table that has more."""
-    waiting: list[_Table] = []
-    for table in tables:
-        if waiting and sum(each.cells for each in waiting) + table.cells > most:
-            yield waiting
-            waiting = []
-        waiting.append(table)
-    if waiting:
-        yield waiting
+def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Yield tuples of consecutive indices into `sizes`, of row groups or tables, in order.
 
-
-def runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield tuples of consecutive indices into `sizes`, the rows per row group.
-
-    Each run has as many row groups as fit into PIECE_ROWS rows, or is a single larger one.
+    Each run has as many as make up at most `most` together, or is a single larger one.
     """
     waiting: list[int] = []
-    for number, rows in enumerate(sizes):
-        if waiting and sum(sizes[i] for i in waiting) + rows > PIECE_ROWS:
+    for number, size in enumerate(sizes):
+        if waiting and sum(sizes[i] for i in waiting) + size > most:
             yield tuple(waiting)
             waiting = []
         waiting.append(number)
     if waiting:
         yield tuple(waiting)
-
-
-def _only_tables() -> Unsupported:
-    return Unsupported('engine "spark" answers tables of counts alone; take engine = "memory".')

@@ -235,7 +235,9 @@ class SparkSource(Source):
             StratsynthError: The rows cannot be read.
         """
         names = self.columns()
-        told = sorted(n for n in set(names) if names.count(n) == 1 and not _is_odd(self._types.field(n).type))
+        told = sorted(
+            n for n in set(names) if names.count(n) == 1 and not isinstance(self._types.field(n).type, pa.OpaqueType)
+        )
         frame = self.selected([*told, *columns])
         lanes = [*_hashes(frame.columns[: len(told)]), *_hashes(frame.columns[len(told) :])]
         try:
@@ -288,10 +290,6 @@ def arrow_type(kind: Any) -> pa.DataType:
 def _rows_and_hashes(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
     """Return a tuple: number of rows and `lanes` sums of hashes, from `sums`, or zeros if no partition had a row."""
     return (*sums, *(0,) * (1 + lanes - len(sums)))
-
-
-def _is_odd(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.OpaqueType)
 
 
 def _hashes(names: Sequence[str]) -> list[Any]:

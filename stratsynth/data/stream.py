@@ -9,14 +9,11 @@ from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.errors import Unsupported
 from stratsynth.files.scratch import Scratch
-from stratsynth.schema.encoding import width
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.questions.reading import Rows
     from stratsynth.schema import Schema
-
-__all__ = ["Stream", "width"]
 
 
 @dataclass(frozen=True)

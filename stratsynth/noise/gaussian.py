@@ -40,9 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.errors import Unsupported
-from stratsynth.noise.bernoulli import decay, settle
+from stratsynth.noise.bernoulli import decay, half_weights, settle
 from stratsynth.noise.entropy import SYSTEM, Entropy, chunks
-from stratsynth.noise.exponential import half_weights
 from stratsynth.noise.table import SamplerTable
 
 _BLOCK_BITS = 10  # s lies in [2^9, 2^10)
@@ -71,11 +70,6 @@ def _split(sigma: float) -> tuple[int, float]:
     """Return an integer k and a float s with sigma = 2^k s exactly and 512 <= s < 1024."""
     mantissa, exponent = math.frexp(sigma)
     return exponent - _BLOCK_BITS, math.ldexp(mantissa, _BLOCK_BITS)
-
-
-def wide_error(sigma: float) -> float:
-    """Return a bound on the total variation between a draw of `sample_wide` and the exact N_Z(0, sigma^2)."""
-    return 2 * _blocks(_split(sigma)[1]).table.error
 
 
 def sample_wide(sigma: float, count: int, entropy: Entropy) -> NDArray[np.int64]:
@@ -122,7 +116,7 @@ def sample(sigma: float, shape: int | tuple[int, ...], entropy: Entropy = SYSTEM
 def tv_error(sigma: float) -> float:
     """Return a bound on the total variation between a draw of `sample` and the exact discrete N_Z(0, sigma^2)."""
     sigma = _checked(sigma)
-    return wide_error(sigma) if sigma >= _WIDE else _table(sigma).error
+    return 2 * _blocks(_split(sigma)[1]).table.error if sigma >= _WIDE else _table(sigma).error
 
 
 @lru_cache(maxsize=64)

@@ -1,8 +1,8 @@
 """The closed set of questions that a mechanism may ask, with their sensitivities and prices.
 
 A mechanism yields questions and is sent answers; it never sees a row. The sensitivity of an answer, the noise that
-it takes, its charge and the way it is answered are written in this folder and nowhere else, in one file for
-each kind.
+it takes, its charge and the way it is answered are written in this folder and nowhere else, in a file for
+each kind, or for a family of them.
 """
 
 from importlib import import_module

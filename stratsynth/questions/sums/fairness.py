@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique
@@ -49,6 +48,7 @@ from stratsynth.questions.sums.kernel import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.questions.sums.perrow import PerRowGradients
     from stratsynth.schema import Schema
     from stratsynth.schema.rows import CodedRows, Which
 
@@ -90,16 +90,8 @@ class FairGradients(Sum):
     def check(self, schema: Schema) -> None:
         """Raise MechanismError: design unsound in `schema`, no classes, unfit arrays; Unsupported: cells."""
         what = "fair gradients"
-        check_classifiers(what, self, schema)
-        classes = schema.size(self.target)
-        if (self.slopes is None) != (not self.by):
-            raise MechanismError(f"{what}: `by` and `slopes` go together.")
-        if self.slopes is not None:
-            check_clique(what, self.by, schema)
-            if schema.cells(self.by) > MOST_CELLS:
-                raise Unsupported(f"{what}: {', '.join(self.by)} have {schema.cells(self.by):,} cells, too many.")
-            if not finite(self.slopes) or self.slopes.shape != (len(self.thetas), *schema.shape(self.by), classes):
-                raise MechanismError(f"{what}: slopes must be finite, one a model, cell of `by` and class.")
+        check_models(what, self, schema, ("logistic", "softmax"))
+        check_slopes(what, self, schema, len(self.thetas))
 
     def replayed(self) -> Any:
         """Return a tuple for the journal key: all but values of coefficients and slopes, which earlier answers give."""
@@ -144,10 +136,20 @@ def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...
     return (gradient, Block(cells, 1.0, exchange=math.sqrt(2))) * models
 
 
-def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
-    """Raise MechanismError, opening with `what`: a `query` not logistic or softmax, or by `check_models`, `schema`."""
-    one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
-    check_models(what, query, schema)
+def check_slopes(
+    what: str, query: FairGradients | AttributeGradients | PerRowGradients, schema: Schema, *models: int
+) -> None:
+    """Raise MechanismError on `what`: slopes of `query` not finite, one of `models`, a cell of `schema`, class."""
+    by, slopes = query.by, query.slopes
+    if (slopes is None) != (not by):
+        raise MechanismError(f"{what}: `by` and `slopes` go together.")
+    if slopes is not None:
+        check_clique(what, by, schema)
+        if schema.cells(by) > MOST_CELLS:
+            raise Unsupported(f"{what}: {', '.join(by)} have {schema.cells(by):,} cells, too many.")
+        shape = (*models, *schema.shape(by), schema.size(query.target))
+        if not finite(slopes) or slopes.shape != shape:
+            raise MechanismError(f"{what}: slopes must be finite, of shape {shape}: one a cell of `by` and class.")
 
 
 def predicted(
@@ -247,16 +249,11 @@ class AttributeGradients(Sum):
     def check(self, schema: Schema) -> None:
         """Raise MechanismError: design unsound in `schema`, no classes, shapes; Unsupported: one group, size."""
         what = "attribute gradients"
-        check_classifiers(what, self, schema)
-        classes = schema.size(self.target)
+        check_models(what, self, schema, ("logistic", "softmax"))
         check_clique(what, self.groups, schema)
-        check_clique(what, self.by, schema)
         if schema.cells(self.groups) < 2:
             raise MechanismError(f"{what}: there is one group only.")
-        if schema.cells(self.by) > MOST_CELLS:
-            raise Unsupported(f"{what}: {', '.join(self.by)} have {schema.cells(self.by):,} cells, too many.")
-        if not finite(self.slopes) or self.slopes.shape != (len(self.thetas), *schema.shape(self.by), classes):
-            raise MechanismError(f"{what}: slopes must be finite, one a model, cell and class.")
+        check_slopes(what, self, schema, len(self.thetas))
 
     def replayed(self) -> Any:
         """Return a tuple for the journal key: all but coefficients, slopes and clip, which earlier answers may give."""

@@ -106,10 +106,13 @@ class Gradients(Sum):
 
 
 def check_models(
-    what: str, query: Gradients | Losses | GroupLosses | FairGradients | AttributeGradients, schema: Schema
+    what: str,
+    query: Gradients | Losses | GroupLosses | FairGradients | AttributeGradients,
+    schema: Schema,
+    links: tuple[Link, ...] = ("linear", "logistic", "softmax"),
 ) -> None:
-    """Raise MechanismError, opening with `what`: a query's design, clip, target unfit in `schema`, coefficients."""
-    one_of(f"{what}: link", query.link, ("linear", "logistic", "softmax"), error=MechanismError)
+    """Raise MechanismError on `what`: a query's link not in `links`, design, clip, target for `schema`, thetas."""
+    one_of(f"{what}: link", query.link, links, error=MechanismError)
     check_target(what, query.design, query.target, schema, numeric=query.link == "linear")
     check_clip(what, query.clip)
     if query.link == "logistic" and schema.size(query.target) != 2:
