@@ -17,19 +17,11 @@ import pyarrow.parquet as pq
 
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.folders import FolderSource
+from stratsynth.data.load import SchemaBackend
 from stratsynth.data.sources import ParquetSource, Source, changed
-from stratsynth.data.spark_source import (
-    LANES,
-    SparkSource,
-    after,
-    before,
-    cells_at_once,
-    collected,
-    spark_session,
-    tasks,
-)
+from stratsynth.data.spark_source import LANES, SparkSource, before, cells_at_once, collected, spark_session, tasks
 from stratsynth.data.spark_tasks import NOT_HERE, VERSION, CheckFiles, CountTables, FromFiles, FromSpark, Piece, stamp
-from stratsynth.errors import LedgerError, Unsupported
+from stratsynth.errors import LedgerError, StratsynthError, Unsupported
 from stratsynth.questions.reading import OUTSIDE
 from stratsynth.strata import within
 
@@ -46,13 +38,9 @@ PIECE_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
-class Spark:
+class Spark(SchemaBackend):
     """A backend for rows of a Spark DataFrame or table, or of Parquet files, counted by Spark's executors."""
 
-    source: Source
-    """Source of the rows; its representation shows none."""
-    schema: Schema = field(repr=False)
-    """Schema that the rows are encoded by."""
     session: Any = field(repr=False)
     """Session of Spark."""
     reads = frozenset({"tables"})
@@ -79,10 +67,6 @@ class Spark:
                 'Parquet, or take engine = "auto".'
             )
         return cls(source, schema, spark_session())
-
-    def counted_by(self, schema: Schema) -> Spark:
-        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
-        return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
         """Return the data's hash, a text, under `key`, secret bytes; executors must see the same files.
@@ -198,7 +182,12 @@ class SparkRows:
             raise
         except Exception as error:  # noqa: BLE001 - of many classes, whose message may hold values
             path = self._held.source.path
-            raise (changed(path) if path is not None and NOT_HERE in str(error) else after()) from None
+            if path is not None and NOT_HERE in str(error):
+                raise changed(path) from None
+            raise StratsynthError(
+                "the rows could not be counted in Spark; the charge stands. Spark's own log says more. With a ledger, "
+                "the same fit of the same data is not charged again."
+            ) from None
 
     def sums(self, *_: Any) -> NoReturn:
         """Raise Unsupported always: `Spark.reads` declares neither sums nor columns nor frames."""

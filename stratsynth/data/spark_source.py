@@ -134,14 +134,6 @@ def before(error: Exception) -> StratsynthError:
     return StratsynthError("the data could not be read in Spark; its own log says more.")  # a class may tell of a row
 
 
-def after() -> StratsynthError:
-    """Return (not raise) the StratsynthError of a job that failed after a charge: one text, as it may tell of a row."""
-    return StratsynthError(
-        "the rows could not be counted in Spark; the charge stands. Spark's own log says more. With a ledger, the same "
-        "fit of the same data is not charged again."
-    )
-
-
 LANES = 2
 """Number of 64-bit hashes of each row."""
 
