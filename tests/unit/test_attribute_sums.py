@@ -145,8 +145,8 @@ def test_an_attribute_costs_what_an_exchange_costs_and_more_than_a_record(name):
     [
         ({"thetas": TWO[:, :3]}, "of shape"),
         ({"thetas": TWO + np.inf}, "finite"),
-        ({"slopes": np.zeros((2, 3, 2))}, "cell and class"),
-        ({"slopes": np.full((2, 2, 2), np.nan)}, "cell and class"),
+        ({"slopes": np.zeros((2, 3, 2))}, "cell of `by` and class"),
+        ({"slopes": np.full((2, 2, 2), np.nan)}, "cell of `by` and class"),
         ({"groups": ("Q",)}, "not in the schema"),
         ({"groups": ()}, "not a tuple"),
         ({"given": ("G",)}, "not a tuple of different"),

@@ -149,7 +149,7 @@ def check_slopes(
             raise Unsupported(f"{what}: {', '.join(by)} have {schema.cells(by):,} cells, too many.")
         shape = (*models, *schema.shape(by), schema.size(query.target))
         if not finite(slopes) or slopes.shape != shape:
-            raise MechanismError(f"{what}: slopes must be finite, of shape {shape}: one a cell and class.")
+            raise MechanismError(f"{what}: slopes must be finite, of shape {shape}: one a cell of `by` and class.")
 
 
 def predicted(
