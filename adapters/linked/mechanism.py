@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations, product
 from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.linked.model import LinkedModel
+from stratsynth.adapters.linked.workload import importance, own_columns, usual_conditions, usual_workload
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.shared.rounds import down, usual_rounds
 from stratsynth.checks import is_list, is_texts
@@ -33,16 +33,13 @@ from stratsynth.models import Returns, TableModel
 from stratsynth.priors.linked import sampling_error
 from stratsynth.questions import Clique, Program, Question, counts
 from stratsynth.schema.counted_tables import (
-    LEFT,
     OTHERS,
     PARENT,
-    PREVIOUS,
     REFERENCE,
     REST,
     SECOND,
     SHARE,
     SLOTS,
-    STATE,
     CountedTables,
     named,
     slot_levels,
@@ -56,15 +53,16 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
     from stratsynth.schema.linked import LinkedSchema
 
-CHAIN = 5_000
-"""Least number of households times sqrt(rho) for which persons are drawn one after another: 40,000 at epsilon 1 and
-10,000 at epsilon 4, at delta 1e-9. A guess between two states that were measured."""
-FEW = 8
-"""Largest number of levels of a parent's column that child rows are fitted with by default."""
+CHAIN = 1_250
+"""Least number of households times sqrt(rho) for which persons are drawn one after another: 10,000 at epsilon 1 and
+2,800 at epsilon 4, at delta 1e-9. From here on pairs of a person's columns are within a tenth of those of persons drawn
+by themselves; errors within households are a third smaller well below it, and half as large above."""
 UNKNOWN = 10_000
 """Number of parents that is planned with where none is declared."""
 USUAL = {SECOND: 0.7, OTHERS: 0.4, REST: 0.7}
 """Part of the parents that is planned with a second child row, and a third."""
+MODEL_CELLS = 2**19
+"""Largest number of cells of AIM's models, where it is named without settings: columns of two rows are in them."""
 REQUIRED = 0.2
 """Part of a step's budget that measures its required tables, where there are any."""
 SPLIT = {PARENT: 0.40, SECOND: 0.35, OTHERS: 0.25}
@@ -81,13 +79,14 @@ class Linked(Mechanism[LinkedModel]):
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
     base: Mechanism[Any] | str | Mapping[str, Any] = "aim"
-    """Mechanism of each step: `aim` or `mst`, alone or with settings. AIM's workload is all pairs of a step's own
-    columns, and of these with the given ones, unless it has a list of marginals."""
+    """Mechanism of each step: `aim` or `mst`, alone or with settings. Unless AIM has a list of marginals, its workload
+    is pairs of a step's own columns, and of these with given ones, and small triples; its models have 2^19 cells."""
     split: Mapping[str, float] = field(default_factory=lambda: dict(SPLIT))
     """Parts of the budget: of `parent`, `second` and `others`, which add up to 1."""
     conditions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Columns that are given when a child row is drawn, by `second`, `others` or `rest`: of the parent, or of the child
-    for the reference's. By default derived ones, the reference's, and those of the parent with few levels."""
+    for the reference's. By default derived ones, the reference's, and those of the parent with few levels; in `others`
+    not what the state says, nor the reference's columns that a rule ties to the stepped one."""
     required: Sequence[Sequence[str]] = ()
     """Tables that are measured before the base chooses any, and are in the model, as far as it can hold them: lists of
     counted columns, such as `["R_RAC1P", "HHT", "N18"]` of parents or `["second.HHT", "second.MAR"]`."""
@@ -100,7 +99,9 @@ class Linked(Mechanism[LinkedModel]):
         super().__post_init__()
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
-            object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
+            name = str(settings.pop("name", ""))
+            own = {"model_cells": MODEL_CELLS} if name == AIM.name else {}
+            object.__setattr__(self, "base", make(name, {**own, **settings}))
         if not isinstance(self.base, AIM | MST):
             raise Unsupported("linked: the base is aim or mst, whose models child rows can be drawn from one by one.")
         if isinstance(self.base, AIM) and self.base.weights:
@@ -218,10 +219,11 @@ class Linked(Mechanism[LinkedModel]):
         """
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
-        alone = slot == PARENT or slot in counted.linked.kinds
-        given = () if alone else self.evidence(linked_of(public), slot)
+        linked = linked_of(public)
+        alone = slot == PARENT or slot in linked.kinds
+        given = () if alone else self.evidence(linked, slot)
         given = tuple(name for name in given if name.partition(".")[2] not in public.constant)
-        own = [name for name in counted.of(slot).names if alone or name in _own(linked_of(public), slot)]
+        own = [name for name in counted.of(slot).names if alone or name in own_columns(linked, slot)]
         weight = counted.row_weight.most
         rows = None if size is None else max(1, round(size))
         schema = counted.restrict([*given, *own])
@@ -236,9 +238,11 @@ class Linked(Mechanism[LinkedModel]):
         if not isinstance(base, AIM):
             return replace(base, prior=min(base.prior * weight, 1e6)), facts
         people = UNKNOWN if rows is None else rows
+        if isinstance(base.workload, str):
+            base = replace(base, workload=usual_workload(linked, slot, schema))
+            base = replace(base, weights=importance(linked, slot, schema))
         return replace(
             base,
-            workload=(_pairs(given, own) or [(n,) for n in own]) if isinstance(base.workload, str) else base.workload,
             rounds=base.rounds or usual_rounds(len(schema.names), people, rho),
             prior=min(base.prior * weight, 1e6),
         ), facts
@@ -248,15 +252,11 @@ class Linked(Mechanism[LinkedModel]):
 
         UsageError for columns of the setting that there are not.
         """
-        levels, own, parent = slot_levels(linked, slot), _own(linked, slot), slot_levels(linked, PARENT)
+        levels, own, parent = slot_levels(linked, slot), own_columns(linked, slot), slot_levels(linked, PARENT)
         state = tuple(name for name in levels if named(slot, name) not in own and name not in parent)
         asked = self.conditions.get(slot)
         if asked is None:
-            chosen = [
-                name
-                for name, found in parent.items()
-                if name in linked.derived or name == SHARE or name.startswith(REFERENCE) or len(found) <= FEW
-            ]
+            chosen = usual_conditions(linked, slot)
         else:
             chosen = []
             for name in asked:
@@ -339,21 +339,6 @@ def kind_of(public: Public) -> str | None:
     """Return the name of the kind of parents that a stratum of public facts holds; None for those with child rows."""
     slots = {slot_of(name) for name in public.schema.names}
     return None if PARENT in slots else next(iter(slots), None)
-
-
-def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
-    """Return a frozen set of names of a counted table's columns that are drawn in step `slot`, not in the parent's."""
-    given = set(slot_levels(linked, PARENT)) if slot != PARENT else set()
-    return frozenset(
-        named(slot, name)
-        for name in slot_levels(linked, slot)
-        if name not in given and name not in {STATE, LEFT, PREVIOUS}
-    )
-
-
-def _pairs(given: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
-    """Return a list of all pairs of a step's own columns, and of these with those that are given."""
-    return [*product(given, own), *combinations(own, 2)]
 
 
 def _part_with(linked: LinkedSchema, parents: TableModel, slot: str) -> float:

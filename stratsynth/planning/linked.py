@@ -64,8 +64,8 @@ def linked_words(prepared: Prepared) -> str:
         f"{child} rows would learn too little. What ties these to one another is given up"
     )
     chain = (
-        f"{child} rows are drawn one after another, with the state of their {parent}; columns of "
-        f'single {child} rows are better with children = "independent"'
+        f"{child} rows are drawn one after another, with the state of their {parent}; near the fewest {parent}s for "
+        f'which a fit does so, tables of one {child} row are more accurate with children = "independent"'
     )
     sizes = planned(prepared)
     few = [path for path, slots in sizes.items() if REST in slots]
