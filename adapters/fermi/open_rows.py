@@ -5,7 +5,7 @@
 
 Both parts estimate their means over all rows. The first is post-processing of public columns, over a sample of its own
 or over all rows, and needs no noise; it is never taken over the secret sample, whose records it would show (the reason
-is in `stratsynth.questions.sums.attribute`). The second is the one question of a step, and is priced as a record
+is in `stratsynth.questions.sums.fairness`). The second is the one question of a step, and is priced as a record
 exchanged. The sums that W learns from, and the groups' sizes, are split likewise.
 """
 

@@ -28,7 +28,7 @@ from stratsynth.schema import Categorical, Numeric, Schema, Unit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.account import Request
     from stratsynth.data.table import PrivateTable
     from stratsynth.mechanisms import Mechanism
     from stratsynth.release import Release

@@ -26,7 +26,7 @@ from stratsynth.mechanisms import make
 from stratsynth.schema import Categorical, Numeric, Schema
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.account import Request
     from stratsynth.data.table import PrivateTable
     from stratsynth.schema import Column
 

@@ -20,8 +20,8 @@ from stratsynth.evaluation.audit.broken import Breakage, everybody
 from stratsynth.evaluation.audit.claims import ASSUMED, pilot_rates
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.questions import AttributeGradients, Coded, Question, Total
-from stratsynth.questions.sums.attribute import reach
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
+from stratsynth.questions.sums.fairness import reach
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.rows import CodedRows
 

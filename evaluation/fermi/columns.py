@@ -24,7 +24,7 @@ from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.questions import NoisySum, Total
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 
 if TYPE_CHECKING:
     import pandas as pd

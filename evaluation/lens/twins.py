@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
 from stratsynth.driver.lockstep import Asked, run

@@ -85,8 +85,8 @@ def _compared(what: str, session: Any, path: Path, asked: Any, counted: int) -> 
 
 def _session() -> Any:
     """A local cluster of two workers, each a process of its own."""
-    from stratsynth.data.spark_jobs import PRIVATE
     from stratsynth.data.spark_progress import quiet
+    from stratsynth.data.spark_source import PRIVATE
 
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     with quiet():

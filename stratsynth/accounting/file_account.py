@@ -19,7 +19,7 @@ from stratsynth.files.npz import State
 from stratsynth.files.replacing import sync_folder
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.account import Request
     from stratsynth.accounting.standing import Standing
 
 ANOTHER = (

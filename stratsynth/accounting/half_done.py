@@ -11,7 +11,7 @@ from stratsynth.errors import LedgerError
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.account import Request
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:

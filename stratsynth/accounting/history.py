@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.half_done import refuse_half_done
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.lines import Shared, allotment_of, head_of, reservations, runs_of, shared_by
 from stratsynth.accounting.standing import Outlook, afford_all, largest, readable, rule

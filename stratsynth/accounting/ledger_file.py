@@ -21,11 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.accounting.account import APART, Request
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Append, Chain
 from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.half_done import refuse_half_done
-from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
     allotment_of,

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stratsynth.accounting.account import Request, fresh_seed
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.chain import RESTORE
 from stratsynth.accounting.charges import Charge, Spending
-from stratsynth.accounting.ledger import Request, fresh_seed
 from stratsynth.checks import is_whole
 from stratsynth.errors import LedgerError, UsageError
 from stratsynth.version import VERSION

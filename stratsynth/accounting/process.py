@@ -17,10 +17,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.account import APART, FitAccount, Request, fresh_seed
 from stratsynth.accounting.budget import Allotment
 from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.ledger import APART, Request, fresh_seed
 from stratsynth.accounting.standing import Standing, judged_at, readable
 from stratsynth.accounting.totals import afford, total
 from stratsynth.checks import number
@@ -78,14 +77,14 @@ class ProcessLedger:
 
     def _reserve(self, request: Request) -> FitAccount:
         made = self.reserved
-        if any(allot.promise.neighbours != request.budget.neighbours for allot in made):
-            raise UsageError(f"guarantees for different neighbours cannot be added up on the same data.{APART}")
-        if any(allot.promise.public != request.budget.public for allot in made):
-            raise UsageError(
-                f"guarantees that leave different columns unprotected cannot be added up on the same data.{APART}"
-            )
-        if any(allot.promise.unit != request.budget.unit for allot in made):
-            raise UsageError(f"guarantees for different units cannot be added up on the same data.{APART}")
+        differing = {
+            "neighbours": "for different neighbours",
+            "public": "that leave different columns unprotected",
+            "unit": "for different units",
+        }
+        for name, what in differing.items():
+            if any(getattr(allot.promise, name) != getattr(request.budget, name) for allot in made):
+                raise UsageError(f"guarantees {what} cannot be added up on the same data.{APART}")
         afford(self.cap_epsilon, made, request.allot, judged_at(made, request.budget.delta))
         request.before_reserving()
         mine = [request.opening or request.allot]

@@ -6,12 +6,12 @@ A backend hands out rows and identifies the data. It serves every kind of questi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from stratsynth.checks import quoted_value
 from stratsynth.data.fingerprint import fingerprint
-from stratsynth.data.load import load_rows
+from stratsynth.data.load import SchemaBackend, load_rows
 from stratsynth.data.spark import Spark
 from stratsynth.data.spark_source import SparkSource
 from stratsynth.data.stream import Stream
@@ -45,13 +45,9 @@ class Backend(Protocol):
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(SchemaBackend):
     """A backend that holds all rows in memory, encoded."""
 
-    source: Source
-    """Source of the rows; its representation shows none."""
-    schema: Schema = field(repr=False)
-    """Schema that the rows are encoded by."""
     reads = frozenset({"tables", "sums", "columns", "frame"})
 
     def fingerprint(self, key: bytes) -> str:
@@ -59,10 +55,6 @@ class Memory:
         if isinstance(self.source, SparkSource):  # a frame may yield other rows when it is read: see `SparkSource.read`
             return self.source.fingerprint(key, (*self.schema.names, *self.schema.beside))
         return fingerprint(self.source, key)
-
-    def counted_by(self, schema: Schema) -> Memory:
-        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
-        return replace(self, schema=schema)
 
     def rows(self, *, numbers: bool = True) -> Rows:
         """Read and encode all rows, and return the `Rows` in memory; sums need `numbers` to be True."""

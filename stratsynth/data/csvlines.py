@@ -16,7 +16,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TypeAlias
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -31,8 +31,6 @@ BLOCK = 1 << 24
 
 MAX_LINE = 1 << 24
 """Largest length of a record, in bytes."""
-
-Positions: TypeAlias = NDArray[np.int64]
 
 _NEWLINE, _RETURN, _QUOTE, _COMMA = b'\n\r",'
 
@@ -144,7 +142,7 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Arr
     return [_text(column) for column in columns], LeftOut(broken, len(starts) - len(order) - broken)
 
 
-def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.Array:
+def _gather(data: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64]) -> pa.Array:
     """Return a binary Arrow array: the bytes of `data` from each of the places `begins` up to its entry of `ends`."""
     lengths = ends - begins
     offsets = np.concatenate([[0], np.cumsum(lengths)])

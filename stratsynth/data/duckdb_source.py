@@ -127,8 +127,9 @@ class DuckDBSource(FileSource):
         It takes some different rows for the same: null and chr(30), and texts with chr(31).
         """
         with self.open(known=False) as file:
+            value = lambda column, _: f"coalesce(CAST({column} AS VARCHAR), chr(30))"  # noqa: E731
             row = "CAST(md5_number_lower(concat_ws(chr(31), {})) AS HUGEINT)"
-            mark = keyed(key, self._summed(file, _older_value, row, ("row_hash",)))
+            mark = keyed(key, self._summed(file, value, row, ("row_hash",)))
             self.seen.note(key, file, mark)
         return mark
 
@@ -217,10 +218,6 @@ def _value(column: str, kind: str) -> str:
     length, whole = (f"octet_length({column})", column) if kind == "BLOB" else (f"strlen({text})", text)
     short = f"WHEN {length} < 1000 THEN concat(strlen({text}), ':', {text})"
     return f"CASE WHEN {column} IS NULL THEN '-' {short} ELSE concat('#', md5({whole})) END"
-
-
-def _older_value(column: str, _: str) -> str:
-    return f"coalesce(CAST({column} AS VARCHAR), chr(30))"
 
 
 def database(path: str | os.PathLike[str], *, table: str | None = None, query: str | None = None) -> DuckDBSource:

@@ -1,4 +1,4 @@
-"""pandas columns as Arrow arrays, in one form for all types that a value may be stored in.
+"""Tables that are in memory: Arrow tables, and pandas frames in one form for all types that a value may be stored in.
 
 pandas chooses a column's type by all its rows: one null makes whole numbers real, one text makes objects
 of datetimes. A row's values must not depend on that choice, since one other row can change it. So every
@@ -10,7 +10,8 @@ which could run code of its own, is null.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,6 +20,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from stratsynth.data.sources import BATCH, Source
+from stratsynth.schema.encoding import locate
 from stratsynth.schema.values import seconds, spelt
 
 
@@ -41,19 +44,6 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
     if isinstance(kind, (pd.StringDtype, pd.BooleanDtype)) or (isinstance(kind, np.dtype) and kind.kind in "Ob"):
         return pa.string()
     return pa.opaque(pa.null(), kind.name.split("[")[0], "pandas")
-
-
-def own_types(frame: pd.DataFrame) -> dict[str, str]:
-    """INTERNAL. Mapping from a frame's column to its type, for drafts: "int64" (whole), "ordered", "any" (objects)."""
-    found: dict[str, str] = {}
-    for name, kind in frame.dtypes.items():
-        if isinstance(kind, pd.CategoricalDtype):
-            found |= {str(name): "ordered"} if kind.ordered else {}
-        elif pd.api.types.is_integer_dtype(kind):
-            found[str(name)] = "int64"
-        elif not isinstance(kind, pd.StringDtype):
-            found[str(name)] = "any"  # objects and truth values are read as text, and need not be
-    return found
 
 
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
@@ -188,3 +178,90 @@ _SPELT: Mapping[type, Callable[[Any], str | None]] = {
     dt.time: lambda value: _shortest(value.isoformat()),
 }
 """Spelling of values by exact class."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowSource(Source):
+    """An Arrow table in memory."""
+
+    table: pa.Table = field(repr=False)
+    """The table."""
+
+    @property
+    def in_memory(self) -> object:
+        """Arrow table itself: two sources of one table have the same data."""
+        return self.table
+
+    def columns(self) -> tuple[str, ...]:
+        """Return a tuple of the names of the table's columns, in order."""
+        return tuple(self.table.column_names)
+
+    def types(self) -> pa.Schema | None:
+        """Return the table's schema, never None: the Arrow types of the columns."""
+        return self.table.schema
+
+    def all_columns(self) -> pa.Table:
+        """Return the Arrow table itself."""
+        return self.table
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Return an Arrow table of these columns of every row, in order; SchemaError if one is absent or twice."""
+        return self.table.select(locate(columns, self.table.column_names))
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource(Source):
+    """A pandas frame in memory."""
+
+    frame: pd.DataFrame = field(repr=False)
+    """The frame, which is never written to."""
+    _next: list[pa.Table] = field(default_factory=list, init=False, repr=False)
+    """Result of `whole`, kept until the next read, so that a fit converts a frame once."""
+
+    @property
+    def in_memory(self) -> object:
+        """Frame itself: two sources of one frame have the same data."""
+        return self.frame
+
+    def columns(self) -> tuple[str, ...]:
+        """Return a tuple of the names of the frame's columns as texts, in order."""
+        return tuple(str(name) for name in self.frame.columns)
+
+    def types(self) -> pa.Schema | None:
+        """Return the Arrow schema, never None, that the frame's columns are read as."""
+        return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
+
+    def own_types(self) -> Mapping[str, str]:
+        """INTERNAL. Mapping from column to its type, for drafts: "int64" (whole), "ordered", "any" (objects)."""
+        found: dict[str, str] = {}
+        for name, kind in self.frame.dtypes.items():
+            if isinstance(kind, pd.CategoricalDtype):
+                found |= {str(name): "ordered"} if kind.ordered else {}
+            elif pd.api.types.is_integer_dtype(kind):
+                found[str(name)] = "int64"
+            elif not isinstance(kind, pd.StringDtype):
+                found[str(name)] = "any"  # objects and truth values are read as text, and need not be
+        return found
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Return an Arrow table of these columns of every row; the conversion of `all_columns` serves once."""
+        places = locate(columns, self.columns())
+        if self._next:
+            return self._next.pop().select(places)
+        return self._converted(places)
+
+    def all_columns(self) -> pa.Table:
+        """Return an Arrow table of all columns, converted anew, since the frame may have changed."""
+        self._next[:] = [self._converted(range(self.frame.shape[1]))]
+        return self._next[0]
+
+    def looked_at(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield Arrow tables of these columns, as `all_columns` has converted them; `read` then takes the same."""
+        places = locate(columns, self.columns())
+        table = self._next[0].select(places) if self._next else self._converted(places)
+        for start in range(0, table.num_rows, BATCH):
+            yield table.slice(start, BATCH)
+
+    def _converted(self, places: Sequence[int]) -> pa.Table:
+        arrays = [to_arrow(self.frame.iloc[:, place]) for place in places]
+        return pa.table(arrays, names=[str(self.frame.columns[place]) for place in places])

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from stratsynth.data.frames import to_arrow
-from stratsynth.data.in_memory import FrameSource
+from stratsynth.data.frames import FrameSource, to_arrow
 from stratsynth.errors import SchemaError
 from stratsynth.schema import typed, values
 from stratsynth.schema.columns import Categorical, Column, Numeric

@@ -1,9 +1,10 @@
-"""Loading of private rows from a source: called by the driver, after its first charge."""
+"""Private rows of a source by a schema, and their loading: called by the driver, after its first charge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
 
     from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True)
+class SchemaBackend:
+    """Base of backends: a source of rows, and the schema that they are encoded by."""
+
+    source: Source
+    """Source of the rows; its representation shows none."""
+    schema: Schema = field(repr=False)
+    """Schema that the rows are encoded by."""
+
+    def counted_by(self, schema: Schema) -> Self:
+        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
+        return replace(self, schema=schema)
 
 
 def load_rows(schema: Schema, source: Source, space: Space | None = None, *, numbers: bool = True) -> StoredRows:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.copies import Copies
 from stratsynth.accounting.registry import Registry
 from stratsynth.data.fingerprint import has_copy, size
-from stratsynth.data.in_memory import ArrowSource, FrameSource
+from stratsynth.data.frames import ArrowSource, FrameSource
 from stratsynth.data.same_rows import Content, coded, has_rows, marks_of
 from stratsynth.data.sources import CsvSource, Source, open_source
 from stratsynth.errors import StratsynthError, UsageError, WeightsError

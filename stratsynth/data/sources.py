@@ -1,6 +1,6 @@
 """Sources of tables: the common interface, files that are opened anew for each reading, Parquet and CSV.
 
-Other kinds have a file each: `in_memory` (frames and Arrow tables), `feather`, `folders`, `duckdb_source`.
+Other kinds have a file each: `frames` (and Arrow tables in memory), `feather`, `folders`, `duckdb_source`.
 
 The file that is read must be the one that an account was opened for. A ledger knows its data by a hash of the file's
 content. The file is opened again when the first question has been charged; between the two another file may have taken
@@ -166,7 +166,7 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
         raise UsageError(f"table and query go with the path of a database, not with {quoted_value(data)}.")
     if isinstance(data, Source):
         return data
-    from stratsynth.data.in_memory import ArrowSource, FrameSource
+    from stratsynth.data.frames import ArrowSource, FrameSource
 
     if isinstance(data, pa.Table):
         return ArrowSource(data)

@@ -6,7 +6,7 @@ Noise and account stay in this one process; nothing is kept on the executors bet
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.folders import FolderSource
+from stratsynth.data.load import SchemaBackend
 from stratsynth.data.sources import ParquetSource, Source, changed
-from stratsynth.data.spark_jobs import after, before, cells_at_once, collected, spark_session, tasks
-from stratsynth.data.spark_source import LANES, SparkSource
+from stratsynth.data.spark_source import LANES, SparkSource, before, cells_at_once, collected, spark_session, tasks
 from stratsynth.data.spark_tasks import NOT_HERE, VERSION, CheckFiles, CountTables, FromFiles, FromSpark, Piece, stamp
-from stratsynth.errors import LedgerError, Unsupported
+from stratsynth.errors import LedgerError, StratsynthError, Unsupported
 from stratsynth.questions.reading import OUTSIDE
 from stratsynth.strata import within
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.data.spark_tasks import Asked
-    from stratsynth.noise import Entropy
-    from stratsynth.questions import Clique, Query
+    from stratsynth.questions import Clique
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
 
@@ -39,13 +38,9 @@ PIECE_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
-class Spark:
+class Spark(SchemaBackend):
     """A backend for rows of a Spark DataFrame or table, or of Parquet files, counted by Spark's executors."""
 
-    source: Source
-    """Source of the rows; its representation shows none."""
-    schema: Schema = field(repr=False)
-    """Schema that the rows are encoded by."""
     session: Any = field(repr=False)
     """Session of Spark."""
     reads = frozenset({"tables"})
@@ -72,10 +67,6 @@ class Spark:
                 'Parquet, or take engine = "auto".'
             )
         return cls(source, schema, spark_session())
-
-    def counted_by(self, schema: Schema) -> Spark:
-        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
-        return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
         """Return the data's hash, a text, under `key`, secret bytes; executors must see the same files.
@@ -129,7 +120,7 @@ class Spark:
             with part.open() as file:
                 known, mark = pq.read_metadata(file), stamp(file.fileno())  # of the very file that was opened
             sizes = [known.row_group(i).num_rows for i in range(known.num_row_groups)]
-            found += [Piece(str(part.path.resolve()), name, own, run, mark) for run in runs(sizes)]
+            found += [Piece(str(part.path.resolve()), name, own, run, mark) for run in runs(sizes, PIECE_ROWS)]
         return tuple(found)
 
     def _numbers(self, pieces: Sequence[Piece]) -> Any:
@@ -166,7 +157,9 @@ class SparkRows:
             StratsynthError: Anything else, of whatever class; the message depends on no row.
         """
         found: list[list[NDArray[np.int64]]] = [[] for _ in asked]
-        for tables in in_passes(self._tables(asked), cells_at_once(self._held.session)):
+        each = list(self._tables(asked))
+        for run in runs([table.cells for table in each], cells_at_once(self._held.session)):
+            tables = each[run[0] : run[-1] + 1]
             by_path = groupby(tables, key=lambda table: table.place)
             wanted = [(asked[place][0], [table.clique for table in those]) for place, those in by_path]
             ends = np.cumsum([table.cells for table in tables])
@@ -189,47 +182,30 @@ class SparkRows:
             raise
         except Exception as error:  # noqa: BLE001 - of many classes, whose message may hold values
             path = self._held.source.path
-            raise (changed(path) if path is not None and NOT_HERE in str(error) else after()) from None
+            if path is not None and NOT_HERE in str(error):
+                raise changed(path) from None
+            raise StratsynthError(
+                "the rows could not be counted in Spark; the charge stands. Spark's own log says more. With a ledger, "
+                "the same fit of the same data is not charged again."
+            ) from None
 
-    def sums(self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy) -> NoReturn:
-        """Raise Unsupported, whatever is `asked`, with any `entropy`: `Spark.reads` does not declare sums."""
-        raise _only_tables()
+    def sums(self, *_: Any) -> NoReturn:
+        """Raise Unsupported always: `Spark.reads` declares neither sums nor columns nor frames."""
+        raise Unsupported('engine "spark" answers tables of counts alone; take engine = "memory".')
 
-    def columns(self, path: StratumPath, names: Sequence[str]) -> NoReturn:
-        """Raise Unsupported, whatever `path` and `names`: `Spark.reads` does not declare columns."""
-        raise _only_tables()
-
-    def frame(self, path: StratumPath) -> NoReturn:
-        """Raise Unsupported, whatever the `path`: `Spark.reads` does not declare frames."""
-        raise _only_tables()
-
-
-def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
-    """Yield lists of `tables`, in order: each of at most `most` cells in all, or of one table that has more."""
-    waiting: list[_Table] = []
-    for table in tables:
-        if waiting and sum(each.cells for each in waiting) + table.cells > most:
-            yield waiting
-            waiting = []
-        waiting.append(table)
-    if waiting:
-        yield waiting
+    columns = frame = sums
 
 
-def runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield tuples of consecutive indices into `sizes`, a sequence: the number of rows of each row group.
+def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
+    """Yield tuples of consecutive indices into `sizes`, a sequence: rows of each row group, or cells of each table.
 
-    Each run has as many row groups as fit into PIECE_ROWS rows, or is a single larger one.
+    Each run has as many as make up at most `most` together, or is a single larger one.
     """
     waiting: list[int] = []
-    for number, rows in enumerate(sizes):
-        if waiting and sum(sizes[i] for i in waiting) + rows > PIECE_ROWS:
+    for number, size in enumerate(sizes):
+        if waiting and sum(sizes[i] for i in waiting) + size > most:
             yield tuple(waiting)
             waiting = []
         waiting.append(number)
     if waiting:
         yield tuple(waiting)
-
-
-def _only_tables() -> Unsupported:
-    return Unsupported('engine "spark" answers tables of counts alone; take engine = "memory".')

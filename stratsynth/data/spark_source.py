@@ -1,28 +1,138 @@
-"""Rows that Spark holds: a DataFrame, or a table by its name; their columns, types and fingerprint.
+"""Rows that Spark holds, and jobs on them: a session, a DataFrame or a table by its name, their types and fingerprint.
 
 The fingerprint of a DataFrame is keyed and ignores order: Spark's own hashes of each row, two of 64 bits, are added
 up modulo 2^64, and the number of rows and the sums go into an HMAC with the columns' names and types. So rows more,
 fewer or changed are noticed, whatever the partitions; columns of lists, maps and other types without single
 values are not hashed, and other rows with the same sums can be made on purpose.
+
+A job is a task for every partition, whose answers are added up in this process. An action of Spark delivers one answer
+of each partition, however often its task was tried or run twice, so nothing is counted twice. Error messages are fixed
+sentences: Java's may hold values.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import os
+import re
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from stratsynth.data.sources import Source
-from stratsynth.data.spark_jobs import before, collected, refuse_connect, spark_session, tasks
-from stratsynth.data.spark_tasks import VERSION, SumRows, row_sums
-from stratsynth.errors import LedgerError, StratsynthError, UsageError
+from stratsynth.data.spark_progress import quiet, watched
+from stratsynth.data.spark_tasks import ANSWER, NOT_HERE, OTHER_VERSION, SUMS, VERSION, SumRows, row_sums
+from stratsynth.errors import LedgerError, StratsynthError, Unsupported, UsageError
+from stratsynth.progress import phase
 from stratsynth.schema.encoding import locate
+
+EXTRA = 'engine "spark" needs PySpark: pip install ".[spark]", or the PySpark of your cluster\'s version.'
+JAVA = "Spark needs Java 17 or newer: install it, or name its folder by JAVA_HOME."
+PRIVATE = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.eventLog.enabled": "false"}
+"""Settings of a session that is started here: no page shows, and no log keeps, how many rows a task has read."""
+MOST_CELLS = 1 << 23
+"""Largest number of cells that one task counts in one pass: 64 MiB of an executor's memory."""
+TASKS = 2
+"""Tasks per core of the cluster: more would make more partial tables, fewer leave cores waiting."""
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+
+
+def spark_session() -> Any:
+    """Return the active session of this process, or a new one by Spark's own settings.
+
+    Raises:
+        Unsupported: PySpark is not installed.
+        UsageError: There is no Java, or Spark could not be started.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise Unsupported(EXTRA) from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return refuse_connect(running)
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which(str(Path(home) / "bin" / "java") if home else "java") is None:
+        raise UsageError(JAVA)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's own default is any python3 on the path
+    builder = SparkSession.builder.appName("stratsynth")
+    for key, value in PRIVATE.items():
+        builder = builder.config(key, value)
+    try:
+        with quiet():
+            return refuse_connect(builder.getOrCreate())
+    except Unsupported:
+        raise
+    except Exception as error:  # noqa: BLE001 - Java's, of many classes
+        raise UsageError(f"Spark could not be started ({type(error).__name__}). {JAVA}") from None
+
+
+def refuse_connect(held: Any) -> Any:
+    """Return `held`, a Spark session or DataFrame, itself; Unsupported for Spark Connect, of other processes."""
+    if "connect" in type(held).__module__:
+        raise Unsupported(
+            "Spark Connect counts in another process, which would see exact tables. Run in the driver's own process: a "
+            "session with a master and without SPARK_REMOTE; or give df.toPandas() where rows fit into memory."
+        )
+    return held
+
+
+def collected(frame: Any, task: Callable[..., Any], cells: int = 0) -> tuple[tuple[int, ...], NDArray[np.int64]]:
+    """Run the function `task` on all partitions of a DataFrame, `frame`; return (hash sums, `cells` sums), exact.
+
+    Returns:
+        (tuple: the number of rows and the sums of their hashes modulo 2^64; array of `cells` sums of cells).
+    """
+    sums, total, session = dict[int, int](), np.zeros(cells, np.int64), frame.sparkSession
+    with quiet(), phase("counting in Spark", lambda: tasks(session)) as done, watched(session, done):
+        answers = frame.mapInArrow(task, ANSWER).toArrow()
+    for first, found in zip(answers["first"].to_pylist(), answers["cells"], strict=True):
+        if first == SUMS:
+            for place, number in enumerate(np.frombuffer(found.as_buffer(), np.uint64).tolist()):
+                sums[place] = (sums.get(place, 0) + number) % 2**64
+        else:
+            part = np.frombuffer(found.as_buffer(), np.int64)
+            total[first : first + len(part)] += part
+    return tuple(sums.values()), total
+
+
+def tasks(session: Any) -> int:
+    """Return the largest number of tasks, at least 2, that a job of a Spark session is split into."""
+    return max(2, TASKS * int(session.sparkContext.defaultParallelism))
+
+
+def cells_at_once(session: Any) -> int:
+    """Return the most cells that a Spark session counts in a job, at least 1: partial tables must fit its limit."""
+    said = session.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
+    number, unit = re.fullmatch(r"(\d+) *([kmgtp]?)b?", said.strip().lower()).groups()  # type: ignore[union-attr]
+    size = int(number) * _UNITS[unit] or 1 << 40  # none stands for no limit
+    return max(1, min(MOST_CELLS, size // 2 // 8 // tasks(session)))
+
+
+def before(error: Exception) -> StratsynthError:
+    """Return (not raise) the StratsynthError of a job that failed before anything was charged, by what `error` says."""
+    said = str(error)
+    if OTHER_VERSION in said or "No module named 'stratsynth" in said or "No module named 'pyarrow'" in said:
+        return UsageError(
+            f"Spark's executors lack stratsynth {VERSION}: install the very version of the driver where they run, for "
+            "the Python that PYSPARK_PYTHON (or spark.pyspark.python) names."
+        )
+    if NOT_HERE in said:
+        return UsageError(
+            "Spark's executors do not see the files as they are here: put them where every machine has them under the "
+            "same path, or give them to Spark as a table (`table` instead of `path`)."
+        )
+    return StratsynthError("the data could not be read in Spark; its own log says more.")  # a class may tell of a row
+
 
 LANES = 2
 """Number of 64-bit hashes of each row."""
@@ -117,7 +227,9 @@ class SparkSource(Source):
             StratsynthError: The rows cannot be read.
         """
         names = self.columns()
-        told = sorted(n for n in set(names) if names.count(n) == 1 and not _is_odd(self._types.field(n).type))
+        told = sorted(
+            n for n in set(names) if names.count(n) == 1 and not isinstance(self._types.field(n).type, pa.OpaqueType)
+        )
         frame = self.selected([*told, *columns])
         lanes = [*_hashes(frame.columns[: len(told)]), *_hashes(frame.columns[len(told) :])]
         try:
@@ -170,10 +282,6 @@ def arrow_type(kind: Any) -> pa.DataType:
 def _rows_and_hashes(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
     """Return a tuple (number of rows, `lanes` sums of hashes) from `sums`, such a tuple, or zeros if it is empty."""
     return (*sums, *(0,) * (1 + lanes - len(sums)))
-
-
-def _is_odd(kind: pa.DataType) -> bool:
-    return isinstance(kind, pa.OpaqueType)
 
 
 def _hashes(names: Sequence[str]) -> list[Any]:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stratsynth.data.fingerprint import fingerprint
-from stratsynth.data.load import load_rows
+from stratsynth.data.load import SchemaBackend, load_rows
 from stratsynth.errors import Unsupported
 from stratsynth.files.scratch import Scratch
-from stratsynth.schema.encoding import width
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.questions.reading import Rows
     from stratsynth.schema import Schema
 
-__all__ = ["Stream", "width"]
-
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(SchemaBackend):
     """A backend for a file, folder or database, encoded into a scratch file that no other process can open."""
 
-    source: Source
-    """Source of the rows; its representation shows none."""
-    schema: Schema = field(repr=False)
-    """Schema that the rows are encoded by."""
     reads = frozenset({"tables", "sums"})
 
     @classmethod
@@ -53,10 +46,6 @@ class Stream:
                 '= "memory" for units of several rows, or keep at most one row of each and leave the unit out.'
             )
         return None
-
-    def counted_by(self, schema: Schema) -> Stream:
-        """Return a backend of the same source that encodes rows by another schema; nothing is read."""
-        return replace(self, schema=schema)
 
     def fingerprint(self, key: bytes) -> str:
         """Return the hash of the source's content, a text, under the secret bytes `key`."""

@@ -11,7 +11,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.ledger import Ledger
+from stratsynth.accounting.account import Ledger
 from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
 from stratsynth.checks import check_account, check_integer, path, quoted_value

@@ -21,7 +21,7 @@ from stratsynth.errors import StratsynthError
 from stratsynth.files.space import Space
 from stratsynth.questions import Clique
 from stratsynth.questions.reading import OUTSIDE
-from stratsynth.questions.sums.clipping import Ints
+from stratsynth.questions.sums.base import Ints
 from stratsynth.schema.rows import CodedRows
 
 BLOCK = 1 << 17

@@ -22,7 +22,7 @@ from stratsynth.noise import poisson_coins
 from stratsynth.progress import phase
 from stratsynth.questions import Clique, Query
 from stratsynth.questions.reading import PublicColumns
-from stratsynth.questions.sums.clipping import Ints
+from stratsynth.questions.sums.base import Ints
 from stratsynth.schema import Numeric
 from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import Stratum, StratumPath, within

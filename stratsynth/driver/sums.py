@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from stratsynth.errors import MechanismError
 from stratsynth.questions.admission import is_known
-from stratsynth.questions.sums.base import Sum
-from stratsynth.questions.sums.clipping import ROWS, Ints
+from stratsynth.questions.sums.base import ROWS, Ints, Sum
 
 if TYPE_CHECKING:
     from stratsynth.schema.rows import CodedRows, Which

@@ -13,7 +13,7 @@ from stratsynth.accounting.paths import key_of
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.account import Request
     from stratsynth.data.table import PrivateTable
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.units import per_unit
 from stratsynth.digest import digest
 

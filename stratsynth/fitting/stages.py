@@ -34,7 +34,7 @@ from stratsynth.release.first import FirstAnswer
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.account import Request
     from stratsynth.driver.solving import Workers
     from stratsynth.models import Model
     from stratsynth.noise import Entropy

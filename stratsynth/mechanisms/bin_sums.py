@@ -23,7 +23,7 @@ from stratsynth.answers.tables import MOST_STRATA
 from stratsynth.errors import Unsupported
 from stratsynth.models.base import Returns
 from stratsynth.questions.counts import table_sigma
-from stratsynth.questions.sums.within_bins import WithinBins
+from stratsynth.questions.sums.columns import WithinBins
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:

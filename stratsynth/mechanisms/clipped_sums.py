@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import IN_RHO, Allotment, Budget, Currency
 from stratsynth.questions import Columns, Program, Total, counts, total
 from stratsynth.questions.base import shared
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import index
 
+from stratsynth.noise.bernoulli import exp_bounds
 from stratsynth.noise.entropy import SYSTEM, Entropy
-from stratsynth.noise.exponential import exp_bounds
 
 _FIRST = 192
 _STEP = 64

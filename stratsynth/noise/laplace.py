@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.errors import Unsupported
-from stratsynth.noise.bernoulli import Bounds, decay, flips
+from stratsynth.noise.bernoulli import Bounds, decay, exp_bounds, flips
 from stratsynth.noise.entropy import SYSTEM, Entropy, chunks
-from stratsynth.noise.exponential import exp_bounds
 
 WIDEST = 2**50
 

@@ -1,8 +1,8 @@
 """The closed set of questions that a mechanism may ask, with their sensitivities and prices.
 
 A mechanism yields questions and is sent answers; it never sees a row. The sensitivity of an answer, the noise that
-it takes, its charge and the way it is answered are written in this folder and nowhere else, in one file for
-each kind.
+it takes, its charge and the way it is answered are written in this folder and nowhere else, in a file for
+each kind, or for a family of them.
 """
 
 from importlib import import_module
@@ -16,20 +16,16 @@ from stratsynth.questions.composite import Composite, Term
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.pairs import Independence, Pairs
 from stratsynth.questions.peak import Peak
-from stratsynth.questions.public import PublicRows, public_rows
-from stratsynth.questions.raw import Claim, Raw, raw
+from stratsynth.questions.public import Claim, PublicRows, Raw, public_rows, raw
 from stratsynth.questions.reading import Clique
 from stratsynth.questions.scores import Distance, Score
-from stratsynth.questions.sums.attribute import AttributeGradients
 from stratsynth.questions.sums.base import Block, Query, Sum
 from stratsynth.questions.sums.columns import Columns
-from stratsynth.questions.sums.confusions import Confusions
 from stratsynth.questions.sums.design import Coded, Design
-from stratsynth.questions.sums.fairness import FairGradients
-from stratsynth.questions.sums.gradients import Gradients
-from stratsynth.questions.sums.losses import GroupLosses, Losses
+from stratsynth.questions.sums.fairness import AttributeGradients, FairGradients
+from stratsynth.questions.sums.gradients import Curvature, Gradients, Moments
+from stratsynth.questions.sums.losses import Confusions, GroupLosses, Losses
 from stratsynth.questions.sums.mitigation import Mitigated
-from stratsynth.questions.sums.moments import Curvature, Moments
 from stratsynth.questions.sums.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.sums.perrow import PerRow, PerRowGradients
 from stratsynth.questions.sums.row_vectors import RowVectors

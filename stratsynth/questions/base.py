@@ -1,4 +1,4 @@
-"""The base of all questions: one class for each kind, in a file of its own, with everything that is done with it.
+"""The base of all questions: one class for each kind, with everything that is done with it in one file.
 
 A question is a frozen dataclass. Without a row, it checks itself against the schema and states its charges and
 reads; it adds the noise to the exact answer, and defines how its answer is simulated, kept and compared.

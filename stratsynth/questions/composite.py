@@ -44,9 +44,8 @@ from stratsynth.questions.admission import known
 from stratsynth.questions.base import Setting, fixed, is_plain, is_plain_tuple
 from stratsynth.questions.reading import Exact, Wanted
 from stratsynth.questions.scores import Score
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
-from stratsynth.questions.sums.confusions import Confusions
+from stratsynth.questions.sums.base import GRID, check_query
+from stratsynth.questions.sums.losses import Confusions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

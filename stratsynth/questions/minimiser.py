@@ -25,7 +25,7 @@ from stratsynth.questions.admission import known
 from stratsynth.questions.base import Question, Seen, Setting, check_positive, read_only, squared
 from stratsynth.questions.reading import Exact, Ints, Wanted
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.clipping import ROWS, Floats
+from stratsynth.questions.sums.base import ROWS, Floats
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.gradients import Link, check_parts
 from stratsynth.questions.sums.kernel import cells_of

@@ -17,8 +17,7 @@ from stratsynth.questions.admission import known
 from stratsynth.questions.base import Setting, fixed, is_plain
 from stratsynth.questions.reading import Exact, Wanted
 from stratsynth.questions.scores import Score
-from stratsynth.questions.sums.base import Query, check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, Query, check_query
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema

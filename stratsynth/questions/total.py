@@ -32,8 +32,7 @@ from stratsynth.questions.base import (
     squared,
 )
 from stratsynth.questions.reading import Exact, Ints, Wanted
-from stratsynth.questions.sums.base import Query, check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, Query, check_query
 from stratsynth.questions.sums.published import PublishedSum, columns_read, summed
 from stratsynth.strata import StratumPath
 

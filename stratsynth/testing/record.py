@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.account import FitAccount, Request
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
 from stratsynth.data.table import open_table

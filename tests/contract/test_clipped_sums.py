@@ -13,7 +13,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters import Independent
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.with_sums import WithSums
-from stratsynth.questions.sums import within_bins
+from stratsynth.questions.sums import columns
 from stratsynth.questions.sums.base import Block
 from stratsynth.schema.weight import RowWeight
 from stratsynth.testing import worlds
@@ -127,7 +127,7 @@ def test_sums_keep_to_their_price_however_people_differ_and_are_divided(case):
 def test_the_suite_asks_the_sums_and_finds_one_that_a_record_moves_too_far(planted, monkeypatch):
     """A contract of the mechanism inside alone would ask none, and find nothing."""
     if planted == "the grid":
-        monkeypatch.setattr(within_bins, "GRID", 2 * within_bins.GRID)
+        monkeypatch.setattr(columns, "GRID", 2 * columns.GRID)
         assert "sensitivity" in caught(build("independent"), among=WORLDS[:1], orders=0)
     else:
         exchanged = dataclasses.replace(WORLDS[0], neighbours=Neighbours.REPLACE)

@@ -12,7 +12,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.driver import rows
 from stratsynth.mechanisms import make
 from stratsynth.questions.reading import PublicColumns
-from stratsynth.questions.sums import attribute, kernel
+from stratsynth.questions.sums import fairness, kernel
 from stratsynth.testing import check_contract
 
 FEATURES = {"features": ["AGE", "AREA"]}
@@ -71,8 +71,8 @@ def test_a_gradient_that_is_not_clipped_is_caught(monkeypatch):
 
 
 def test_sums_by_cell_that_are_twice_as_far_apart_are_caught(monkeypatch):
-    added = attribute.added
-    monkeypatch.setattr(attribute, "added", lambda *given: [2 * part for part in added(*given)])
+    added = fairness.added
+    monkeypatch.setattr(fairness, "added", lambda *given: [2 * part for part in added(*given)])
     assert "sensitivity" in kinds({})
 
 

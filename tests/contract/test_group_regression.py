@@ -14,7 +14,7 @@ from stratsynth.adapters import GroupRegression
 from stratsynth.adapters.predictors.tailored import ask
 from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import make
-from stratsynth.questions.sums import clipping, kernel, networks
+from stratsynth.questions.sums import base, kernel, networks
 from stratsynth.testing import World, check_contract, worlds
 
 MIXED = Schema(
@@ -109,10 +109,10 @@ def test_groups_that_the_strata_have_used_up():
 
 def test_an_unclipped_gradient_is_caught(monkeypatch):
     """Rows' gradients are scaled to the clip as everywhere, but not those beyond it."""
-    clipped = clipping.into_ball
+    clipped = base.into_ball
 
     def loose(vectors, radius, norm="l2"):
-        return clipped(vectors, np.minimum(np.asarray(radius) * 8, clipping.GRID), norm)
+        return clipped(vectors, np.minimum(np.asarray(radius) * 8, base.GRID), norm)
 
     monkeypatch.setattr(kernel, "into_ball", loose)
     found = {finding.kind for finding in checked({"clip": 0.05}, AMONG, check_contract, tables=4)}
@@ -121,7 +121,7 @@ def test_an_unclipped_gradient_is_caught(monkeypatch):
 
 def test_a_network_whose_layers_are_clipped_one_by_one_is_caught(monkeypatch):
     """Each weight's part of the gradient is kept to the clip, but not the whole."""
-    clipped = clipping.into_ball
+    clipped = base.into_ball
 
     def each(vectors, radius, norm="l2"):
         return np.concatenate([clipped(vectors[[i]], radius, norm) for i in range(len(vectors))])

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.account import FitAccount, Request
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import prices
 from stratsynth.accounting.standing import Standing
 

@@ -265,7 +265,7 @@ def reserve(path, *, times, name, epsilon=1e-3, cap=0.1, unlocked=False):
     import fcntl
 
     from stratsynth import Budget
-    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.account import Request
     from stratsynth.accounting.ledger_file import FileLedger
     from stratsynth.errors import BudgetRefused
 

@@ -9,7 +9,7 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run
 from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 
 
 def exact_sums(query, frame, schema):

@@ -10,7 +10,7 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run
 from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum, NoisyTable, Total
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 
 SCHEMA = Schema(
     {

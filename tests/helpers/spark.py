@@ -51,7 +51,7 @@ def settings_of(folder: Path) -> dict[str, str]:
 def cluster(folder: Path):
     """A session on a local cluster, which keeps its logs and its working files in a folder."""
     from helpers import network
-    from stratsynth.data.spark_jobs import quiet
+    from stratsynth.data.spark_source import quiet
 
     network.loopback = True  # for good: what PySpark lets go of is closed whenever memory is tidied up
     os.environ |= settings_of(folder)

@@ -245,7 +245,7 @@ def test_equal_rows_in_memory_have_one_account(how):
 
 
 def test_a_comparison_leaves_the_table_that_is_read_next(monkeypatch):
-    from stratsynth.data.in_memory import FrameSource
+    from stratsynth.data.frames import FrameSource
 
     frame, read, proper = people(ROWS, 11), [], FrameSource._converted
     monkeypatch.setattr(

@@ -13,8 +13,8 @@ import stratsynth as ss
 from helpers import small
 from helpers.accounts import Account, charge
 from stratsynth import Budget
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, UsageError

@@ -12,7 +12,7 @@ from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Columns, Counts, Total
 from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Exact
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema({"CELL": Categorical(levels=tuple(map(str, range(2000)))), "PAY": Numeric(lower=0, upper=10)})

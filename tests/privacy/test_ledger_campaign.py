@@ -12,8 +12,8 @@ from helpers.accounts import charge
 from helpers.ledgers import lines_of
 from privacy.test_ledger_mutations import BYTES, MEANT, SECONDS, within
 from stratsynth import Budget
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.history import read_ledger
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.registry import Registry
 from stratsynth.errors import StratsynthError

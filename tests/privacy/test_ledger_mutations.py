@@ -18,8 +18,8 @@ import pytest
 import stratsynth as ss
 from helpers import small
 from helpers.ledgers import chained, lines_of
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.history import read_ledger
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.adapters import Independent
 from stratsynth.errors import StratsynthError

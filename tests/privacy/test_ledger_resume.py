@@ -11,8 +11,8 @@ import stratsynth as ss
 from helpers.crash import Ladder
 from helpers.ledgers import BUDGET, Watched, interrupted, kinds, ladder, lines_of, recipe_on_a_ledger, refused, table
 from stratsynth import Budget, cli
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.history import read_ledger
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileAccount, FileLedger
 from stratsynth.adapters import External, Independent
 from stratsynth.adapters.independent import Product

@@ -6,8 +6,8 @@ import pytest
 
 import stratsynth as ss
 from helpers import homes, recompute
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import Linked

@@ -17,7 +17,7 @@ from helpers import small
 from stratsynth import cli
 from stratsynth.data.backends import Memory
 from stratsynth.data.feather import FeatherSource
-from stratsynth.data.in_memory import ArrowSource, FrameSource
+from stratsynth.data.frames import ArrowSource, FrameSource
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import CsvSource, ParquetSource, open_source
 from stratsynth.driver.answering import Answerer, Reader

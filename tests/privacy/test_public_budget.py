@@ -11,7 +11,7 @@ import stratsynth as ss
 from helpers import small
 from helpers.ledgers import lines_of
 from stratsynth import cli
-from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.public_budget import MOST_PUBLIC_EPSILON, budget_of
 from stratsynth.adapters.sklearn import GroupClassifier
 from stratsynth.errors import NotPrivateWarning, UsageError

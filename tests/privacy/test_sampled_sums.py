@@ -11,7 +11,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, Design, Moments, Total
 from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Exact
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 

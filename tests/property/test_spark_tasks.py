@@ -18,7 +18,7 @@ from helpers.small import SCHEMA
 from stratsynth.data import spark_tasks
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.data.spark import PIECE_ROWS, in_passes, runs
+from stratsynth.data.spark import PIECE_ROWS, runs
 from stratsynth.data.spark_tasks import (
     BLOCK,
     FAILED,
@@ -158,17 +158,16 @@ def test_pieces_of_a_file_add_up_to_it(tmp_path):
 
 @given(st.lists(st.integers(0, 3_000_000)))
 def test_runs_are_all_row_groups_in_order(sizes):
-    found = list(runs(sizes))
+    found = list(runs(sizes, PIECE_ROWS))
     assert [i for run in found for i in run] == list(range(len(sizes)))
     assert all(len(run) == 1 or sum(sizes[i] for i in run) <= PIECE_ROWS for run in found)
 
 
 @given(st.lists(st.integers(1, 100)), st.integers(1, 150))
 def test_passes_are_all_tables_in_order_and_no_larger_than_they_may_be(sizes, most):
-    tables = [dataclasses.make_dataclass("T", ["cells"])(size) for size in sizes]
-    found = list(in_passes(tables, most))
-    assert [t for part in found for t in part] == tables
-    assert all(len(part) == 1 or sum(t.cells for t in part) <= most for part in found)
+    found = list(runs(sizes, most))
+    assert [i for part in found for i in part] == list(range(len(sizes)))
+    assert all(len(part) == 1 or sum(sizes[i] for i in part) <= most for part in found)
 
 
 # What leaves an executor

@@ -26,8 +26,8 @@ from stratsynth.questions import (
     NetworkLosses,
     RowVectors,
 )
-from stratsynth.questions.sums import clipping, design
-from stratsynth.questions.sums.clipping import GRID, into_ball
+from stratsynth.questions.sums import base, design
+from stratsynth.questions.sums.base import GRID, into_ball
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.weight import RowWeight
@@ -331,8 +331,8 @@ def test_a_coordinate_rounded_up_to_the_radius_is_taken_back():
 def test_long_vectors_do_not_overflow_the_check(norm):
     """The squares of 16 coordinates add up to 2^64, which 64 bits take for 0."""
     units = np.full((16, 1), GRID)
-    assert not clipping._within(units, GRID, norm).any()
-    assert clipping._within(units // 16, GRID, norm).all()
+    assert not base._within(units, GRID, norm).any()
+    assert base._within(units // 16, GRID, norm).all()
 
 
 def weighed(rows, weights):

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from stratsynth.noise import gaussian
+from stratsynth.noise.gaussian import _blocks, _split
 from stratsynth.noise.table import SamplerTable
-from stratsynth.noise.wide_gaussian import _blocks, _split
 
 Judge = Callable[..., float]
 ACCEPT, REJECT = 1e-9, 1e-20

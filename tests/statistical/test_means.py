@@ -18,7 +18,7 @@ from stratsynth.evaluation.audit.mechanism import audit_mechanism
 from stratsynth.mechanisms import make
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema.rows import CodedRows
 from stratsynth.weights import Weights
 from studies.means import mixtures

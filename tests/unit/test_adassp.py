@@ -12,7 +12,7 @@ from stratsynth.adapters.predictors.adassp import FAILURE
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public
 from stratsynth.questions import Gradients, Moments, NoisySum
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 
 FEATURES = ("G", "X", "Z", "C")
 BUDGET = ss.Budget(epsilon=1, delta=1e-6)

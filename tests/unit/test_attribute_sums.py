@@ -11,9 +11,8 @@ from helpers.regressing import people
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.errors import MechanismError
 from stratsynth.questions import AttributeGradients, Coded, FairGradients, Total
-from stratsynth.questions.sums.attribute import reach
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, check_query
+from stratsynth.questions.sums.fairness import reach
 
 RNG = np.random.default_rng(0)
 CODED, OTHER = Coded(("X", "C")), Coded(("X", "D"))
@@ -112,9 +111,9 @@ def test_an_attribute_moves_a_block_by_at_most_two_clips_and_the_sums_by_root_tw
 
 def test_rounding_never_lengthens_a_row(monkeypatch):
     """The check is one of integers: probabilities that add up to more would not pass it."""
-    from stratsynth.questions.sums import attribute
+    from stratsynth.questions.sums import fairness
 
-    monkeypatch.setattr(attribute, "SHRUNK", 2.0)
+    monkeypatch.setattr(fairness, "SHRUNK", 2.0)
     sums = exact(QUERIES["parity"], people(30))[1::2]
     assert all((block == 0).all() for block in sums)
 
@@ -146,8 +145,8 @@ def test_an_attribute_costs_what_an_exchange_costs_and_more_than_a_record(name):
     [
         ({"thetas": TWO[:, :3]}, "of shape"),
         ({"thetas": TWO + np.inf}, "finite"),
-        ({"slopes": np.zeros((2, 3, 2))}, "cell and class"),
-        ({"slopes": np.full((2, 2, 2), np.nan)}, "cell and class"),
+        ({"slopes": np.zeros((2, 3, 2))}, "cell of `by` and class"),
+        ({"slopes": np.full((2, 2, 2), np.nan)}, "cell of `by` and class"),
         ({"groups": ("Q",)}, "not in the schema"),
         ({"groups": ()}, "not a tuple"),
         ({"given": ("G",)}, "not a tuple of different"),

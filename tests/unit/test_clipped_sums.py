@@ -29,7 +29,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.questions import Columns, Total
 from stratsynth.questions.base import Setting
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.release.page.sums import sums_line
 from stratsynth.schema.weight import RowWeight
 

@@ -25,8 +25,7 @@ from stratsynth.questions import Choose, Coded, Composite, Confusions, Gradients
 from stratsynth.questions.base import Setting
 from stratsynth.questions.composite import KINDS
 from stratsynth.questions.reading import Exact
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, check_query
 
 DESIGN = Coded(("X",))
 THETAS = np.array([[0.0, 1.0], [0.1, -1.0], [1.0, 0.0]])

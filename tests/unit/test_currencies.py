@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import prices
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.sampled import epsilon_sampled, least_noise

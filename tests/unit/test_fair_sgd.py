@@ -16,7 +16,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 
 USUAL = {"target": "D", "features": ["G", "X", "C"], "groups": ["G"], "mitigation": "surrogate", "iterations": 40}
 BUDGET = Budget(4, 1e-6)

@@ -20,7 +20,7 @@ from stratsynth.driver.lockstep import run
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 
 BUDGET = ss.Budget(1, 1e-9)
 ALL = {"sampling": 1.0, "iterations": 300, "warm_up": 0.02, "clip": 50.0}

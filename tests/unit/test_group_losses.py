@@ -14,8 +14,7 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError, UsageError
 from stratsynth.questions import Coded, Design, GroupLosses, Losses, Total
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, check_query
 
 DESIGN = Coded(("X",))
 THETAS = np.array([[0.0, 1.0], [0.1, -4.0], [2.0, 9.0]])

@@ -219,8 +219,8 @@ def test_what_is_soundly_chained_and_no_ledger_is_refused(lines, data, ledger):
 
 
 def test_guarantees_for_different_neighbours_are_not_added_up(tmp_path):
+    from stratsynth.accounting.account import Request
     from stratsynth.accounting.budget import Budget
-    from stratsynth.accounting.ledger import Request
     from stratsynth.accounting.ledger_file import FileLedger
     from stratsynth.accounting.process import ProcessLedger
 

@@ -16,8 +16,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Coded, Gradients, Mitigated, NetworkGradients, Total
 from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Exact
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, check_query
 
 RNG = np.random.default_rng(0)
 CODED, OTHER = Coded(("G", "X", "C")), Coded(("X", "D"))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from strategies import columns
 from stratsynth.schema import Categorical, Numeric
-from stratsynth.schema.narrow import narrow
+from stratsynth.strata.strata import narrow
 
 
 @given(st.data(), columns().filter(lambda column: column.size > 1))

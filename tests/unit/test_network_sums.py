@@ -9,8 +9,7 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Coded, Design, NetworkGradients, NetworkLosses
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, check_query
 
 CODED = Coded(("G", "X", "Z"), interactions=(("X", "G"),))
 FEATURES, UNITS = 5, 3

@@ -12,12 +12,11 @@ import pytest
 
 from stratsynth.errors import Unsupported
 from stratsynth.noise import WeightCache, exponential_choice, gaussian, laplace, poisson_coins
-from stratsynth.noise.bernoulli import Bounds, decay, flips, settle
+from stratsynth.noise.bernoulli import Bounds, decay, exp_bounds, flips, settle
 from stratsynth.noise.choice import _borders_passed, _weights
 from stratsynth.noise.entropy import Entropy, SeededEntropy
-from stratsynth.noise.exponential import exp_bounds
+from stratsynth.noise.gaussian import _blocks, _propose, _split
 from stratsynth.noise.laplace import _odds
-from stratsynth.noise.wide_gaussian import _blocks, _propose, _split
 
 mpmath = pytest.importorskip("mpmath")
 

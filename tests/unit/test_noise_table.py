@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from stratsynth.noise import gaussian
 from stratsynth.noise.entropy import Entropy
+from stratsynth.noise.gaussian import _blocks
 from stratsynth.noise.table import SamplerTable
-from stratsynth.noise.wide_gaussian import _blocks
 
 WORD = (1 << 64) - 1
 

@@ -14,9 +14,8 @@ from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions import Coded, FairGradients, PerRow, PerRowGradients, Total
-from stratsynth.questions.sums import clipping, perrow
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums import base, perrow
+from stratsynth.questions.sums.base import GRID, check_query
 from stratsynth.questions.sums.perrow import BATCH, MOST_WEIGHTS, RADIUS, RESERVE, into_ball, shares
 
 RNG = np.random.default_rng(0)
@@ -236,7 +235,7 @@ def test_what_is_kept_is_given_again_to_other_weights():
 def test_lines_are_clipped_as_columns_are():
     vectors = RNG.normal(size=(400, 7)) * GRID * 10.0 ** RNG.integers(-12, 5, (400, 1))
     vectors[3, 2], vectors[5, 0], vectors[6, 1] = np.nan, np.inf, 1e308
-    found, wanted = into_ball(vectors, RADIUS), clipping.into_ball(vectors.T, RADIUS).T
+    found, wanted = into_ball(vectors, RADIUS), base.into_ball(vectors.T, RADIUS).T
     assert np.abs(found - wanted).max() <= 2
     assert not found[3].any()
     assert ((found.astype(object) ** 2).sum(axis=1) <= RADIUS**2).all()

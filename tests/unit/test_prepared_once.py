@@ -8,7 +8,7 @@ import stratsynth as ss
 from stratsynth import Budget, Categorical, Schema, Weights
 from stratsynth.adapters import AIM, GEM, MST, Pooled
 from stratsynth.adapters.shared import workload
-from stratsynth.data.in_memory import FrameSource
+from stratsynth.data.frames import FrameSource
 from stratsynth.errors import UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import prepare

@@ -10,7 +10,7 @@ from helpers.regressing import exactly
 from stratsynth import Budget, Categorical, Numeric, Schema
 from stratsynth.adapters import GroupRegression
 from stratsynth.questions import Gradients, Losses, Moments
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from studies.regression.simulate import Bound, Steps, Way, descend, make_people, spread
 from studies.regression.trials import FIRST, METHODS, RESIDUAL, Trial, errors, way
 

@@ -17,8 +17,7 @@ from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import MechanismError
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Coded, Columns, Curvature, Design, Gradients, Losses, Moments, Total
-from stratsynth.questions.sums.base import check_query
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID, check_query
 
 CODED = Coded(("G", "X", "C"), reference=(("C", "q"),), interactions=(("X", "G"),))
 THETAS = np.array([[0.1, -0.2, 0.3, 0.4, -0.5, 0.6], [0.0] * 6])

@@ -20,7 +20,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Columns, Counts, Distance, NoisyTable, Peak, Total
 from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Exact
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import crossing, within
 from stratsynth.testing import check_contract, worlds

@@ -12,7 +12,7 @@ from stratsynth.errors import SchemaError
 from stratsynth.schema.bins import scale, unscale
 from stratsynth.schema.codec import decode
 from stratsynth.schema.encoding import encode
-from stratsynth.schema.narrow import narrow
+from stratsynth.strata.strata import narrow
 
 MONEY = Numeric(
     lower=0,

@@ -9,7 +9,7 @@ from stratsynth import Numeric, Schema, Temporal
 from stratsynth.digest import digest
 from stratsynth.errors import SchemaError
 from stratsynth.schema.drawn import DrawnWithin
-from stratsynth.schema.narrow import narrow
+from stratsynth.strata.strata import narrow
 
 INCOME = Numeric(
     lower=-10_000, upper=4_000_000, edges=(-10_000, 0, 1_000, 50_000, 300_000, 4_000_001), spikes=(0,), integer=True,

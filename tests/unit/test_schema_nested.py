@@ -9,7 +9,7 @@ from stratsynth.errors import SchemaError
 from stratsynth.schema import Categorical, Nested, Schema
 from stratsynth.schema.codec import decode
 from stratsynth.schema.encoding import encode
-from stratsynth.schema.narrow import narrow
+from stratsynth.strata.strata import narrow
 
 CODES = ("N", "0010", "0020", "1005", "1006", "9920")
 GROUPS = {"Managers": ("0010", "0020"), "Computing": ("1005", "1006"), "Unemployed": ("9920",)}

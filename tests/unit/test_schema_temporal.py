@@ -16,8 +16,8 @@ from stratsynth.data.writing import write_table
 from stratsynth.errors import SchemaError
 from stratsynth.schema.codec import decode, to_pandas
 from stratsynth.schema.encoding import encode
-from stratsynth.schema.narrow import narrow
 from stratsynth.schema.temporal import microseconds
+from stratsynth.strata.strata import narrow
 
 DATE = Temporal(kind="date", lower="2010-01-01", upper="2019-12-31", bins=10, missing=True)
 MOMENT = Temporal(kind="datetime", lower="2020-01-01", upper="2020-01-02 23:59:59", bins=48)

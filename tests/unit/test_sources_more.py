@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 from stratsynth import open_table
-from stratsynth.data.in_memory import ArrowSource
+from stratsynth.data.frames import ArrowSource
 from stratsynth.data.sources import open_source
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.codec import decode
 from stratsynth.schema.encoding import encode
-from stratsynth.schema.narrow import narrow
 from stratsynth.schema.typed import figure
+from stratsynth.strata.strata import narrow
 
 TABLE = pa.table({"A": ["x", None, "y"], "B": [1, 2, 3], "C": [0.5, None, 1.5]})
 SCHEMA = Schema({"B": Categorical(levels=("1", "2", "3")), "A": Categorical(levels=("x", "y"), outside="y")})

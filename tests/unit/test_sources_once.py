@@ -6,7 +6,7 @@ import pytest
 from helpers import small
 from stratsynth import fit
 from stratsynth.adapters import Independent
-from stratsynth.data import in_memory
+from stratsynth.data import frames
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source
 
@@ -14,8 +14,8 @@ from stratsynth.data.sources import open_source
 @pytest.fixture
 def converted(monkeypatch):
     """The names of the columns that were converted."""
-    names, real = [], in_memory.to_arrow
-    monkeypatch.setattr(in_memory, "to_arrow", lambda series: names.append(series.name) or real(series))
+    names, real = [], frames.to_arrow
+    monkeypatch.setattr(frames, "to_arrow", lambda series: names.append(series.name) or real(series))
     return names
 
 

@@ -24,7 +24,7 @@ from helpers.small import BUDGET, SCHEMA, SIZE
 from helpers.spark import MARKS, MASTER, cluster, settings_of
 from stratsynth import cli, progress
 from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
-from stratsynth.data import spark, spark_jobs, spark_progress, spark_source, spark_tasks
+from stratsynth.data import spark, spark_progress, spark_source, spark_tasks
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -60,7 +60,7 @@ def arrow(frame):
 
 def frame_of(session, data, partitions=3):
     table = data if isinstance(data, pa.Table) else arrow(data)
-    with spark_jobs.quiet():
+    with spark_source.quiet():
         return session.createDataFrame(table).repartition(partitions)
 
 
@@ -203,7 +203,7 @@ def test_weights_of_rows_and_several_passes_give_the_tables_of_memory(tmp_path, 
     wanted = counted(ss.open_table(data, schema=schema), asked)
     table = ss.open_table(frame_of(session, data), schema=schema)
     assert counted(table, asked) == wanted
-    seen, proper = [], spark_jobs.collected
+    seen, proper = [], spark_source.collected
     monkeypatch.setattr(spark, "cells_at_once", lambda _: 10)
     monkeypatch.setattr(spark, "collected", lambda *given: seen.append(given[2]) or proper(*given))
     assert counted(table, asked) == wanted
@@ -245,7 +245,7 @@ def slow(frame):
         time.sleep(0.5)
         yield from batches
 
-    with spark_jobs.quiet():
+    with spark_source.quiet():
         return frame.mapInArrow(slowly, frame.schema)
 
 
@@ -271,7 +271,7 @@ def failing_once(frame, marks):
 
 def test_a_task_that_is_tried_again_counts_once(tmp_path, session):
     frame = frame_of(session, small.people().astype(str), 4)
-    with spark_jobs.quiet():
+    with spark_source.quiet():
         table = opened(failing_once(frame, str(tmp_path)))
     asked = [((), [("SEX",), ("AGE", "WORK")])]
     assert counted(table, asked) == counted(opened(small.people().astype(str), engine="memory"), asked)
@@ -296,7 +296,7 @@ def spoiled_later(frame, flag):
 def test_a_job_that_fails_after_the_charge_leaves_it_and_is_resumed_without_another(tmp_path, session, monkeypatch):
     flag, ledger, proper = tmp_path / "flag", tmp_path / "people.ledger", spark.Spark.rows
     frame = frame_of(session, small.people().astype(str))
-    with spark_jobs.quiet():
+    with spark_source.quiet():
         table = opened(spoiled_later(frame, str(flag)), ledger=ledger)
     monkeypatch.setattr(spark.Spark, "rows", lambda self, **how: flag.touch() or proper(self, **how))
     with pytest.raises(StratsynthError, match="could not be counted in Spark; the charge stands") as refused:
@@ -363,7 +363,7 @@ def test_an_engine_goes_on_where_another_was_interrupted(tmp_path, session, monk
     """Files have one fingerprint whatever counts them."""
     path, ledger = parquet(tmp_path), tmp_path / "people.ledger"
     with monkeypatch.context() as patch:
-        patch.setattr(spark, "collected", lambda *given: 1 / 0 if given[2:] else spark_jobs.collected(*given))
+        patch.setattr(spark, "collected", lambda *given: 1 / 0 if given[2:] else spark_source.collected(*given))
         with pytest.raises(StratsynthError, match="the charge stands"):
             ss.fit(Independent(), opened(path, ledger=ledger), BUDGET)
     ss.fit(Independent(), opened(path, ledger=ledger, engine="memory"), BUDGET)
@@ -456,7 +456,7 @@ def test_a_frame_without_rows_or_partitions_is_fitted_like_any_other(engine, tmp
 @pytest.mark.parametrize("way", ["between", "during"])
 def test_a_file_that_is_replaced_by_one_of_its_size_and_time_is_refused(way, tmp_path, session, monkeypatch):
     """Executors tell files by size and time; the driver, which took the fingerprint, by more, before and after."""
-    path, ledger, proper = parquet(tmp_path), tmp_path / "people.ledger", spark_jobs.collected
+    path, ledger, proper = parquet(tmp_path), tmp_path / "people.ledger", spark_source.collected
     before = path.stat()
 
     def replaced():
@@ -645,7 +645,7 @@ def test_what_is_sent_to_executors_holds_no_key(session, tmp_path, monkeypatch):
     """Spark sends tasks by cloudpickle; they are made of the schema, the tables asked for, names and versions."""
     from pyspark import cloudpickle
 
-    sent, proper = [], spark_jobs.collected
+    sent, proper = [], spark_source.collected
     monkeypatch.setattr(
         spark, "collected", lambda frame, task, *cells: sent.append(task) or proper(frame, task, *cells)
     )

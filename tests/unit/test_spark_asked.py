@@ -9,9 +9,8 @@ import stratsynth as ss
 from helpers import small
 from helpers.small import BUDGET, SCHEMA, SIZE
 from stratsynth.adapters import AIM, MST, Independent
-from stratsynth.data import spark_jobs
-from stratsynth.data.spark_jobs import JAVA, before, cells_at_once, spark_session
-from stratsynth.data.spark_source import SparkSource
+from stratsynth.data import spark_source
+from stratsynth.data.spark_source import JAVA, SparkSource, before, cells_at_once, spark_session
 from stratsynth.data.spark_tasks import NOT_HERE, OTHER_VERSION
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import RecipeError, StratsynthError, Unsupported, UsageError
@@ -151,8 +150,8 @@ class Context:
 @pytest.mark.parametrize(
     ("cores", "most", "cells"),
     [
-        (2, None, spark_jobs.MOST_CELLS),
-        (2, "0", spark_jobs.MOST_CELLS),
+        (2, None, spark_source.MOST_CELLS),
+        (2, "0", spark_source.MOST_CELLS),
         (1, "64m", 2**21),
         (1, "65536k", 2**21),
         (16, "1g", 2**21),

@@ -25,11 +25,12 @@ from stratsynth.data.backends import MOST_BYTES, Memory, backend
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.overlap import check_public_inputs
 from stratsynth.data.sources import open_source
-from stratsynth.data.stream import Stream, width
+from stratsynth.data.stream import Stream
 from stratsynth.errors import LedgerError, SchemaError, StratsynthError, Unsupported, UsageError, WeightsError
 from stratsynth.files.scratch import NoRoomError, Scratch
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Unit
+from stratsynth.schema.encoding import width
 from stratsynth.testing.record import identical
 
 KEY = b"k" * 32

@@ -9,7 +9,7 @@ import pytest
 
 from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import Columns, Design, Gradients, Moments, RowVectors
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 

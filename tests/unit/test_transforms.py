@@ -11,7 +11,7 @@ from stratsynth import Numeric, Schema
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import SchemaError
 from stratsynth.questions import Columns
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema import transforms
 from stratsynth.schema.rows import CodedRows
 

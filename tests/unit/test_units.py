@@ -18,8 +18,8 @@ import stratsynth as ss
 from helpers import recompute, small
 from helpers.replies import Replies
 from stratsynth import cli
+from stratsynth.accounting.account import Request
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
-from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import check_allotment, prices
 from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit, protecting

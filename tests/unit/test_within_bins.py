@@ -29,8 +29,8 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.questions import Columns, Total, total
 from stratsynth.questions.base import Setting
-from stratsynth.questions.sums.clipping import GRID
-from stratsynth.questions.sums.within_bins import WithinBins
+from stratsynth.questions.sums.base import GRID
+from stratsynth.questions.sums.columns import WithinBins
 from stratsynth.release.measured_bins import CELLS, BinAnswers, bin_answers, tilted, within
 from stratsynth.schema import Unit
 from stratsynth.schema.codec import decode

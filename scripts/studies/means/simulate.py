@@ -19,7 +19,7 @@ from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Returns
 from stratsynth.questions import Answer, Columns, NoisySum, Total
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.transforms import forward
 from stratsynth.strata import Stratum, StratumPath, crossing

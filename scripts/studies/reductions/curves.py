@@ -28,7 +28,7 @@ from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Choose, Composite
 from stratsynth.questions.base import Setting
-from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.base import GRID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -25,19 +25,31 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import is_known
 from stratsynth.questions.base import check_positive, fixed
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stratsynth.schema import Schema
     from stratsynth.schema.rows import CodedRows, Which
 
 Norm = Literal["l1", "l2"]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+GRID = 2**30
+"""Number of grid units in a block's clip: sums are integers in units of clip / GRID.
+
+A row moves a sum by at most 2^30 units, so 2^32 rows stay within 64 bits; and noise worth adding is at least
+millions of units wide, far above the width from which the discrete law is as good as the continuous one.
+"""
+ROWS = 1 << 13
+"""Largest number of rows that are summed at a time."""
+HUGE = 2.0**300
+"""Bound of coordinates before clipping: its square does not overflow, and larger coordinates are clipped alike."""
 MOST_COORDINATES = 2**24
 """Largest number of coordinates of a sum."""
 
@@ -124,3 +136,42 @@ def check_norm(what: str, norm: str) -> None:
     """Raise MechanismError, beginning with `what`, for a norm that is neither "l1" nor "l2"."""
     if norm not in ("l1", "l2"):
         raise MechanismError(f"{what}: there is no norm {norm!r}.")
+
+
+@np.errstate(all="ignore")
+def into_ball(vectors: Floats, radius: int | Ints, norm: Norm = "l2") -> Ints:
+    """Return each column of `vectors`, scaled into a ball of an integer `radius` of at most GRID, in integers.
+
+    `radius` is one for all or one a column, `norm` "l1" or "l2". Each column's norm is checked against its radius
+    in integers; a column that fails the check twice, or has a NaN, is zero.
+    """
+    vectors = np.clip(vectors, -HUGE, HUGE)
+    length = np.zeros(vectors.shape[1])
+    for coordinate in vectors:
+        length += np.abs(coordinate) if norm == "l1" else coordinate * coordinate
+    if norm == "l2":
+        length = np.sqrt(length)
+    # divided first: with one coordinate, vectors / length is exactly 1, and the result exactly the radius
+    vectors = np.where(length > radius, vectors / length * radius, vectors)
+    # whatever happened above: no NaN, and nothing that would overflow below
+    units = np.clip(np.trunc(np.where(np.isnan(length), 0.0, vectors)), -GRID - 1, GRID + 1).astype(np.int64)
+    fits = _within(units, radius, norm)
+    if not fits.all():
+        # A large coordinate was rounded up: (GRID, 5) has the length GRID in floats. One unit less is enough.
+        units -= np.where(fits, 0, np.sign(units))
+        units[:, ~_within(units, radius, norm)] = 0
+    return units
+
+
+def _within(units: Ints, radius: int | Ints, norm: Norm) -> NDArray[np.bool_]:
+    """Return a boolean a column of `units`: is its `norm` at most its radius; |units| <= GRID + 1, radius <= GRID."""
+    spent = np.zeros(units.shape[1], np.int64)
+    for coordinate in units:
+        spent += np.abs(coordinate) if norm == "l1" else coordinate * coordinate
+        np.minimum(spent, 2**61, out=spent)  # more than any radius^2, and far from overflow
+    return spent <= (radius if norm == "l1" else radius * radius)
+
+
+def clipped(vectors: Floats, clip: float, norm: Norm) -> list[Ints]:
+    """Return a list of one int array in clip / GRID: sum of the columns of `vectors`, each cut to `clip` in `norm`."""
+    return [into_ball(vectors / float(clip) * GRID, GRID, norm).sum(axis=1)]

@@ -16,7 +16,7 @@ import numpy as np
 from stratsynth.errors import MechanismError
 from stratsynth.questions.admission import known
 from stratsynth.questions.base import is_plain_tuple
-from stratsynth.questions.sums.clipping import GRID, ROWS
+from stratsynth.questions.sums.base import GRID, ROWS
 from stratsynth.schema import Categorical, Numeric
 
 if TYPE_CHECKING:

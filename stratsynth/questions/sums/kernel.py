@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.clipping import GRID, Floats, Ints, into_ball
+from stratsynth.questions.sums.base import GRID, Floats, Ints, into_ball
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,7 @@ from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique, check_positive, is_plain
 from stratsynth.questions.reading import Clique
-from stratsynth.questions.sums.base import Block, Sum, check_clip
-from stratsynth.questions.sums.clipping import GRID, Floats, Ints
+from stratsynth.questions.sums.base import GRID, Block, Floats, Ints, Sum, check_clip
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.kernel import cells_of
 from stratsynth.questions.sums.networks import MOST_HIDDEN, MOST_OUTPUT, outputs

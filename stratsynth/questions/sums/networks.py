@@ -27,8 +27,7 @@ from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import known
 from stratsynth.questions.base import is_plain
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip
-from stratsynth.questions.sums.clipping import GRID, Floats, Ints, into_ball
+from stratsynth.questions.sums.base import GRID, Block, Floats, Ints, Sum, check_clip, into_ball
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.gradients import check_parts
 from stratsynth.questions.sums.kernel import LAST, STEPS, THETA, THETA_MOST, cells_of, exp_of

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.questions.sums import design, networks
-from stratsynth.questions.sums.clipping import GRID, Floats, Ints, into_ball
+from stratsynth.questions.sums.base import GRID, Floats, Ints, into_ball
 from stratsynth.questions.sums.kernel import THETA, logits_of, residuals_of
 from stratsynth.questions.sums.networks import NetworkGradients, layers
 

@@ -24,13 +24,12 @@ import numpy as np
 from stratsynth.checks import check_integer
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.admission import OPAQUE, known
-from stratsynth.questions.base import check_clique, is_plain
+from stratsynth.questions.base import is_plain
 from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip
-from stratsynth.questions.sums.clipping import GRID, HUGE, Floats, Ints
+from stratsynth.questions.sums.base import GRID, HUGE, Block, Floats, Ints, Sum, check_clip
 from stratsynth.questions.sums.design import Design, check_target
-from stratsynth.questions.sums.fairness import MOST_CELLS
+from stratsynth.questions.sums.fairness import check_slopes
 from stratsynth.questions.sums.kernel import cells_of
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class PerRow:
         rows = x, rng.integers(self.classes, size=BATCH), rng.normal(size=(BATCH, self.classes))
         wanted = self._units(*self._called(weights, *rows))
         for how, places in _arrangements(rng):
-            given = tuple(np.where(_like(places >= 0, part), part[places], 0) for part in rows)
+            given = tuple(np.where((places >= 0).reshape(-1, *[1] * (part.ndim - 1)), part[places], 0) for part in rows)
             found = self._units(*self._called(weights, *given))
             here = places >= 0
             # One unit for each coordinate is what RESERVE covers.
@@ -157,11 +156,6 @@ def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.in
     yield "are called a second time", order
 
 
-def _like(mask: NDArray[np.bool_], part: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return the mask of rows with further axes of length 1, so that it broadcasts over `part`."""
-    return mask.reshape(-1, *[1] * (part.ndim - 1))
-
-
 @known
 @dataclass(frozen=True, eq=False)
 class PerRowGradients(Sum):
@@ -198,15 +192,7 @@ class PerRowGradients(Sum):
         shape = (self.per_row.weights,)
         if not is_plain(self.weights) or self.weights.shape != shape or not np.isfinite(self.weights).all():
             raise MechanismError(f"{what}: weights must be finite, and of shape {shape}.")
-        if (self.slopes is None) != (not self.by):
-            raise MechanismError(f"{what}: `by` and `slopes` go together.")
-        if self.slopes is not None:
-            check_clique(what, self.by, schema)
-            if schema.cells(self.by) > MOST_CELLS:
-                raise Unsupported(f"{what}: {', '.join(self.by)} have {schema.cells(self.by):,} cells, too many.")
-            cells = (*schema.shape(self.by), sizes[1])
-            if not is_plain(self.slopes) or self.slopes.shape != cells or not np.isfinite(self.slopes).all():
-                raise MechanismError(f"{what}: slopes must be finite, one a cell of `by` and class.")
+        check_slopes(what, self, schema)
 
     def replayed(self) -> Any:
         """Return a tuple for the journal key: all but values of weights and slopes, which earlier answers give."""
@@ -263,7 +249,7 @@ def _evaluated(
 def into_ball(vectors: Floats, radius: int) -> Ints:
     """Return lines of `vectors` cut to a ball of integer radius below GRID, in integers of exactly checked norm.
 
-    As `clipping.into_ball`, for many coordinates: a line's float norm may be added up in any order.
+    As `base.into_ball`, for many coordinates: a line's float norm may be added up in any order.
     """
     vectors = np.clip(vectors, -HUGE, HUGE)
     # This norm may be summed in any order, so it decides nothing: the check below is in integers.

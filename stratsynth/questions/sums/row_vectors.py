@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from stratsynth.checks import check_integer
 from stratsynth.errors import MechanismError
 from stratsynth.questions.admission import OPAQUE, known
-from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm
-from stratsynth.questions.sums.clipping import Ints, clipped
+from stratsynth.questions.sums.base import Block, Ints, Norm, Sum, check_clip, check_norm, clipped
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
