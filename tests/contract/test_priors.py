@@ -50,7 +50,8 @@ def made(name: str, world: World):
 
 
 def test_the_mechanisms_that_start_from_a_prior_are_known():
-    assert {name for name in installed() if _takes(name)} == set(STARTING)
+    """`linked` takes a prior of two tables: tests/unit/test_linked_prior.py."""
+    assert {name for name in installed() if _takes(name)} == {*STARTING, "linked"}
 
 
 def _takes(name: str) -> bool:

@@ -1,5 +1,7 @@
 """One stratum is rehearsed for all of which equal facts are known: the plan is that of rehearsing each."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -170,4 +172,4 @@ def program(programs, alike):
 
 def refused(steps):
     with pytest.raises(MechanismError):
-        run(steps, SCHEMA, SimulatedAnswers(None, lambda path: 1.0))
+        run(steps, SCHEMA, SimulatedAnswers(SimpleNamespace(budget=ss.Budget(1, 1e-9)), lambda path: 1.0))
