@@ -31,14 +31,14 @@ from stratsynth.adapters.engine.product import product
 from stratsynth.adapters.engine.solve import MOST_CELLS, MeasuredTable, engine
 from stratsynth.adapters.engine.structure import forbidden, held_together
 from stratsynth.adapters.shared.denoised import denoised
-from stratsynth.adapters.shared.few import borrows, only_columns
+from stratsynth.adapters.shared.few import only_columns
 from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.known import columns_by, records, undisputed, within_size
 from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload
-from stratsynth.adapters.tilted import against
+from stratsynth.adapters.tilted import Arbiter, arbitrated
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public
 from stratsynth.models import Returns
@@ -149,16 +149,15 @@ class MST(Poolable[Graphical]):
             engine=self.engine,
             base=product(sizes, {table.clique[0]: denoised(table, total) for table in ones}, total) if twos else None,
             published=tuple(one for one in known if one.clique in kept),
-            denoise=not borrows(public),  # rows of a prior are judged by noisy counts
+            denoise=True,
         )
-        if public.prior is not None:
-            arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
-            if arbiter is not None:
-                return arbiter
         fitted = tuple(own.taken_in(last=True))
         problem = Problem(sizes, fitted, total, rules, own.base, prior=own.prior, iterations=self.iterations)
         own.solution = yield from work(engine(self.engine), problem)
-        return own
+        learner = arbitrated(own, public)
+        if isinstance(learner, Arbiter):
+            yield from learner.after(len(paid))
+        return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """Program on public facts: charges of an ordinary fit with the allotment, choices among two pairs; no result.
@@ -188,7 +187,10 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=rest))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used."""
+        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used.
+
+        A clique is a tuple of one or two columns' names.
+        """
         return self._pairs.parts(public.schema.names)
 
     @cached_property
@@ -240,12 +242,6 @@ def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
     The result is cached, as strata with equal columns share it.
     """
     return tuple(combinations(names, 2))
-
-
-def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:
-    """Return a list of the pairs' tables of probabilities under independence, from the columns' noisy tables `ones`."""
-    share = {table.clique[0]: _distribution(table) for table in ones}
-    return [np.multiply.outer(share[a], share[b]) for a, b in pairs]
 
 
 def _distribution(table: NoisyTable) -> NDArray[np.float64]:

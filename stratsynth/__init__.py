@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from stratsynth.release.controls import Benchmark, ControlTable
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, Unit
+    from stratsynth.schema.kinds import ParentKind
     from stratsynth.schema.linked import ChildCount, ChildSum, LinkedSchema
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified, Weighted
@@ -66,6 +67,7 @@ _HOME = {
     "Neighbours": "accounting.budget",
     "Nested": "schema",
     "Numeric": "schema",
+    "ParentKind": "schema.kinds",
     "Prior": "priors",
     "PublicBudget": "accounting.public_budget",
     "PublishedTable": "priors",
@@ -103,6 +105,7 @@ __all__ = [
     "Neighbours",
     "Nested",
     "Numeric",
+    "ParentKind",
     "Prior",
     "PublicBudget",
     "PublishedTable",

@@ -245,6 +245,7 @@ class PriorStated(CertificatePart, frozen=True):
     file: Annotated[str | None, described("SHA-256 of its file.")] = None
     sha256: Annotated[str | None, described("Hash of its rows in the columns and levels of the schema.")] = None
     tables: tuple[PriorTable, ...] = ()
+    linked: Annotated[Count | None, described("Of two linked tables, the number of tables made of them.")] = None
     without: Annotated[Texts, described("Columns that it does not have.")] = ()
     without_groups: Annotated[Texts, described("Strata that it has no rows of.")] = ()
     release: Annotated[dict[str, Any] | None, described("Of an earlier release: its guarantee.")] = None

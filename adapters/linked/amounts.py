@@ -61,12 +61,15 @@ class Amounts:
         found = np.asarray(numbers, np.float64)
         return found if digits is None or self._column.integer else np.round(found, digits)
 
-    def shared(self, parent: Codes, own: Floats, rest: Ints, rng: Generator) -> tuple[Floats, Floats]:
+    def shared(
+        self, parent: Codes, own: Floats, rest: Ints, rng: Generator, usual: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         """Return two arrays: first rows' numbers and sums of the others', both and their sums in the bands of `parent`.
 
         `parent` is column -> codes. `own` are numbers of the first row, which stay where they can; `rest` is the number
-        of other rows. Where no numbers fit, each of the two is in its own band and the sum is in another one. NaN for
-        no number.
+        of other rows. `usual` is the share of each of the column's bins among these: sums are spread in a band as
+        single numbers are. Where no numbers fit, each of the two is in its own band and the sum is in another one. NaN
+        for no number.
         """
         if SHARE not in parent:  # nothing is known of the others
             return own, np.full(len(own), np.nan)
@@ -88,18 +91,31 @@ class Amounts:
         value[move] = self.rounded(between(start[move], stop[move], unit_of(self._column), rng))
         first, last = np.maximum(low, least - value), np.minimum(high, most - value)
         fits = first <= last
-        left = self._within(np.where(fits, first, low), np.where(fits, last, high), rest, rng)
+        left = self._within(np.where(fits, first, low), np.where(fits, last, high), rest, rng, usual)
         return np.where(none, np.nan, value), left
 
     @property
     def _bins(self) -> int:
         return len(self._total.extents)
 
-    def _within(self, low: Floats, high: Floats, rest: Ints, rng: Generator) -> Floats:
-        """Return an array of sums from `low` to `high`; a side without an end gets one by what `rest` rows can have."""
+    def _within(self, low: Floats, high: Floats, rest: Ints, rng: Generator, usual: Floats | None) -> Floats:
+        """Return an array of sums from `low` to `high`; a side without an end gets one by what `rest` rows can have.
+
+        Of several bins in that range, one is drawn by the shares `usual`, each as far as it lies in the range.
+        """
         column, rows = self._column, np.maximum(rest, 1)
         low = np.where(np.isinf(low), np.minimum(column.lower * rows, high), low)
         high = np.where(np.isinf(high), np.clip(low * OPEN, low, np.maximum(column.upper * rows, low)), high)
+        if usual is not None and len(low):
+            bins, unit = np.asarray(column.extents, np.float64), unit_of(column) or LEAST
+            start, stop = np.maximum(low[:, None], bins[:, 0]), np.minimum(high[:, None], bins[:, 1])
+            weights = np.maximum(stop - start + unit, 0.0) / (bins[:, 1] - bins[:, 0] + unit) * usual[: len(bins)]
+            weights = np.where(start <= stop, weights, 0.0)
+            total = weights.cumsum(axis=1)
+            chosen = (rng.random(len(low))[:, None] * total[:, -1:] >= total).sum(axis=1)
+            some = np.flatnonzero((total[:, -1] > 0) & (chosen < len(bins)))
+            low, high = low.copy(), high.copy()
+            low[some], high[some] = start[some, chosen[some]], stop[some, chosen[some]]
         return self.rounded(between(low, high, unit_of(self._column), rng))
 
     def take(self, values: Floats, codes: Codes, now: OpenParents, rng: Generator) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,10 +192,19 @@ class Assembly:
             met = np.clip(met, 0, rest)
         left = np.zeros(n)
         if roles.summed is not None:
-            own, left = Amounts(roles).shared(parent, numbers[roles.summed.of], rest, rng)
+            own, left = Amounts(roles).shared(parent, numbers[roles.summed.of], rest, rng, self._usual)
             numbers[roles.summed.of] = own
         before = np.full(n, np.nan) if roles.stepped is None else numbers[roles.stepped].copy()
         return OpenParents(met, rest - met, left, before)
+
+    @cached_property
+    def _usual(self) -> Floats | None:
+        """Array of the share of each level of the summed column in the second rows; None where nothing is known."""
+        summed, second = self.roles.summed, self.models.second or self.models.others
+        if summed is None or second is None:
+            return None
+        name = self.models.prefixes[1 if self.models.second is not None else 2] + summed.of
+        return np.asarray(second.oneway(name), np.float64) if name in second.schema.columns else None
 
     def _row(
         self, place: int, rows: Ints, parent: Codes, now: OpenParents, rng: Generator, counted: DrawCounts

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations, product
+from math import hypot
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.linked.model import LinkedModel
+from stratsynth.adapters.linked.workload import importance, own_columns, usual_conditions, usual_workload
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.shared.rounds import down, usual_rounds
 from stratsynth.checks import is_list, is_texts
@@ -29,18 +30,16 @@ from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.mechanisms import Mechanism, Public, make
 from stratsynth.mechanisms.known import Known
 from stratsynth.models import Returns, TableModel
+from stratsynth.priors.linked import sampling_error
 from stratsynth.questions import Clique, Program, Question, counts
 from stratsynth.schema.counted_tables import (
-    LEFT,
     OTHERS,
     PARENT,
-    PREVIOUS,
     REFERENCE,
     REST,
     SECOND,
     SHARE,
     SLOTS,
-    STATE,
     CountedTables,
     named,
     slot_levels,
@@ -52,18 +51,18 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.schema import Schema
     from stratsynth.schema.linked import LinkedSchema
 
-CHAIN = 5_000
-"""Least number of households times sqrt(rho) for which persons are drawn one after another: 40,000 at epsilon 1 and
-10,000 at epsilon 4, at delta 1e-9. A guess between two states that were measured."""
-FEW = 8
-"""Largest number of levels of a parent's column that child rows are fitted with by default."""
+CHAIN = 1_250
+"""Least number of households times sqrt(rho) for which persons are drawn one after another: 10,000 at epsilon 1 and
+2,800 at epsilon 4, at delta 1e-9. From here on pairs of a person's columns are within a tenth of those of persons drawn
+by themselves; errors within households are a third smaller well below it, and half as large above."""
 UNKNOWN = 10_000
 """Number of parents that is planned with where none is declared."""
 USUAL = {SECOND: 0.7, OTHERS: 0.4, REST: 0.7}
 """Part of the parents that is planned with a second child row, and a third."""
+MODEL_CELLS = 2**19
+"""Largest number of cells of AIM's models, where it is named without settings: columns of two rows are in them."""
 REQUIRED = 0.2
 """Part of a step's budget that measures its required tables, where there are any."""
 SPLIT = {PARENT: 0.40, SECOND: 0.35, OTHERS: 0.25}
@@ -77,14 +76,17 @@ class Linked(Mechanism[LinkedModel]):
     returns: ClassVar[Returns] = Returns.TABLES
     unprotected: ClassVar[tuple[str, ...]] = ()
     takes_linked: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
+    takes_known: ClassVar[bool] = True
     base: Mechanism[Any] | str | Mapping[str, Any] = "aim"
-    """Mechanism of each step: `aim` or `mst`, alone or with settings. AIM's workload is all pairs of a step's own
-    columns, and of these with the given ones, unless it has a list of marginals."""
+    """Mechanism of each step: `aim` or `mst`, alone or with settings. Unless AIM has a list of marginals, its workload
+    is pairs of a step's own columns, and of these with given ones, and small triples; its models have 2^19 cells."""
     split: Mapping[str, float] = field(default_factory=lambda: dict(SPLIT))
     """Parts of the budget: of `parent`, `second` and `others`, which add up to 1."""
     conditions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Columns that are given when a child row is drawn, by `second`, `others` or `rest`: of the parent, or of the child
-    for the reference's. By default derived ones, the reference's, and those of the parent with few levels."""
+    for the reference's. By default derived ones, the reference's, and those of the parent with few levels; in `others`
+    not what the state says, nor the reference's columns that a rule ties to the stepped one."""
     required: Sequence[Sequence[str]] = ()
     """Tables that are measured before the base chooses any, and are in the model, as far as it can hold them: lists of
     counted columns, such as `["R_RAC1P", "HHT", "N18"]` of parents or `["second.HHT", "second.MAR"]`."""
@@ -97,7 +99,9 @@ class Linked(Mechanism[LinkedModel]):
         super().__post_init__()
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
-            object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
+            name = str(settings.pop("name", ""))
+            own = {"model_cells": MODEL_CELLS} if name == AIM.name else {}
+            object.__setattr__(self, "base", make(name, {**own, **settings}))
         if not isinstance(self.base, AIM | MST):
             raise Unsupported("linked: the base is aim or mst, whose models child rows can be drawn from one by one.")
         if isinstance(self.base, AIM) and self.base.weights:
@@ -135,20 +139,41 @@ class Linked(Mechanism[LinkedModel]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """Return the whole budget as a zCDP allotment; refuse tables that are not linked, and what the base refuses."""
         linked = linked_of(public)
-        if public.constant:
-            raise Unsupported("linked: two linked tables are fitted as a whole, and not in strata.")
+        if not public.schema.columns:
+            raise Unsupported(
+                "linked: the strata are by all columns that a kind of parents has: leave one to be fitted."
+            )
+        prefixed = [name for name in public.constant if name in linked.counted.columns]
+        if prefixed:
+            own = prefixed[0].partition(".")[2]
+            raise Unsupported(
+                f"linked: strata name a column of the {linked.names[0]} by itself: {own}, not {prefixed[0]}."
+            )
+        made = [name for name in public.constant if name in linked.derived or name == SHARE]
+        if made:
+            raise Unsupported(
+                f"linked: {made[0]} is made of child rows, and strata are by columns that a {linked.names[0]} has by "
+                "itself, or of its first child row."
+            )
         for slot in self.conditions:  # of steps that this budget does not fit, too
             self.evidence(linked, slot)
-        self._check_required(public.schema)
+        if kind_of(public) is None:
+            self._check_required(public)
         allot = budget.zcdp()
         for slot, part in self.parts(public, allot.rho).items():
             fitted, facts = self.step(public, slot, part * allot.rho, self._planned(public, slot))
-            self.required_of(slot, facts.schema)
+            self.required_of(slot, facts)
             fitted.price(facts, budget)
         return allot
 
     def parts(self, public: Public, rho: float) -> dict[str, float]:
-        """Return {step: fraction of `rho`}, in order, by public facts: three, or two where parents are few."""
+        """Return {step: fraction of `rho`}, in order, by public facts: three, or two where parents are few.
+
+        In a stratum of another kind of parents, one step with the name of the kind.
+        """
+        kind = kind_of(public)
+        if kind is not None:
+            return {kind: 1.0}
         chain = self.children == "chain"
         if self.children == "auto":
             chain = (public.size or UNKNOWN) * rho**0.5 >= CHAIN
@@ -175,8 +200,8 @@ class Linked(Mechanism[LinkedModel]):
             size = parents * _part_with(linked, parts[PARENT], slot) if parts else public.size
             fitted, facts = self.step(public, slot, share.rho, size)
             known, left = yield from self._measured(slot, facts, share)
-            parts[slot] = yield from fitted.steps(replace(facts, known=known), left, mine)
-            if slot == PARENT and public.size is None:
+            parts[slot] = yield from fitted.steps(replace(facts, known=(*facts.known, *known)), left, mine)
+            if len(parts) == 1 and public.size is None:
                 parents = _measured(parts[slot]) / counted.row_weight.most
         return LinkedModel(counted, parts, parents)
 
@@ -185,7 +210,7 @@ class Linked(Mechanism[LinkedModel]):
         for slot, share in self._divided(public, allot).items():
             fitted, facts = self.step(public, slot, share.rho, self._planned(public, slot))
             known, left = yield from self._measured(slot, facts, share)
-            yield from fitted.rehearsal(replace(facts, known=known), left, rng)
+            yield from fitted.rehearsal(replace(facts, known=(*facts.known, *known)), left, rng)
 
     def step(self, public: Public, slot: str, rho: float, size: float | None) -> tuple[AIM | MST, Public]:
         """Return (AIM or MST for step `slot`, its `Public` facts).
@@ -194,19 +219,30 @@ class Linked(Mechanism[LinkedModel]):
         """
         counted = public.schema
         assert isinstance(counted, CountedTables)  # noqa: S101 - see `linked_of`
-        given = () if slot == PARENT else self.evidence(linked_of(public), slot)
-        own = [name for name in counted.of(slot).names if slot == PARENT or name in _own(linked_of(public), slot)]
+        linked = linked_of(public)
+        alone = slot == PARENT or slot in linked.kinds
+        given = () if alone else self.evidence(linked, slot)
+        given = tuple(name for name in given if name.partition(".")[2] not in public.constant)
+        own = [name for name in counted.of(slot).names if alone or name in own_columns(linked, slot)]
         weight = counted.row_weight.most
         rows = None if size is None else max(1, round(size))
         schema = counted.restrict([*given, *own])
-        facts = Public(schema, None if rows is None else rows * weight, public.neighbours)
+        constant = frozenset(named(slot, name) for name in public.constant)
+        # their own sample's error, and that of the parents fitted: rows of weight 60 are no sixty people
+        prior = [one for one in public.known if schema.columns.keys() >= set(one.clique)]
+        known = tuple(
+            replace(one, error=hypot(one.error, sampling_error(one.shares, rows or UNKNOWN))) for one in prior
+        )
+        facts = Public(schema, None if rows is None else rows * weight, public.neighbours, constant, known=known)
         base = self.inner
         if not isinstance(base, AIM):
             return replace(base, prior=min(base.prior * weight, 1e6)), facts
         people = UNKNOWN if rows is None else rows
+        if isinstance(base.workload, str):
+            base = replace(base, workload=usual_workload(linked, slot, schema))
+            base = replace(base, weights=importance(linked, slot, schema))
         return replace(
             base,
-            workload=_pairs(given, own) if isinstance(base.workload, str) else base.workload,
             rounds=base.rounds or usual_rounds(len(schema.names), people, rho),
             prior=min(base.prior * weight, 1e6),
         ), facts
@@ -216,15 +252,11 @@ class Linked(Mechanism[LinkedModel]):
 
         UsageError for columns of the setting that there are not.
         """
-        levels, own, parent = slot_levels(linked, slot), _own(linked, slot), slot_levels(linked, PARENT)
+        levels, own, parent = slot_levels(linked, slot), own_columns(linked, slot), slot_levels(linked, PARENT)
         state = tuple(name for name in levels if named(slot, name) not in own and name not in parent)
         asked = self.conditions.get(slot)
         if asked is None:
-            chosen = [
-                name
-                for name, found in parent.items()
-                if name in linked.derived or name == SHARE or name.startswith(REFERENCE) or len(found) <= FEW
-            ]
+            chosen = usual_conditions(linked, slot)
         else:
             chosen = []
             for name in asked:
@@ -233,23 +265,24 @@ class Linked(Mechanism[LinkedModel]):
                 chosen.append(name if name in parent else REFERENCE + name)
         return tuple(dict.fromkeys(named(slot, name) for name in (*chosen, *state)))
 
-    def required_of(self, slot: str, schema: Schema) -> list[Clique]:
+    def required_of(self, slot: str, facts: Public) -> list[Clique]:
         """Return a list of the required tables of step `slot`, each a tuple of names of counted columns.
 
-        UsageError for columns that the step has not.
+        `facts` are the step's. Columns that define the stratum are left out. UsageError for columns that it has not.
         """
-        found = []
+        found, schema = [], facts.schema
         for asked in self.required:
             names = [name if slot_of(name) in SLOTS else named(PARENT, name) for name in asked]
             if {slot_of(name) for name in names} != {slot}:
                 continue
+            names = [name for name in names if facts.constant.isdisjoint((name, name.partition(".")[2]))]
             for name in names:
                 if name not in schema.columns:
                     raise UsageError(f"required: the step {slot} has no column {name!r}{nearest(name, schema.names)}.")
-            found.append(tuple(name for name in schema.names if name in names))
+            found += [clique] if (clique := tuple(name for name in schema.names if name in names)) else []
         return found
 
-    def _check_required(self, schema: Schema) -> None:
+    def _check_required(self, facts: Public) -> None:
         """Raise UsageError for a required table of several steps, which none could measure, or with unknown columns."""
         for asked in self.required:
             slots = {slot_of(name) if slot_of(name) in SLOTS else PARENT for name in asked}
@@ -258,14 +291,14 @@ class Linked(Mechanism[LinkedModel]):
                     f"required: {list(asked)} has columns of {' and '.join(sorted(slots))}, and a table is measured in "
                     "one step. Within a step, columns of the parent are named after it, such as second.HHT."
                 )
-            self.required_of(slots.pop(), schema)
+            self.required_of(slots.pop(), facts)
 
     def _measured(self, slot: str, facts: Public, share: Allotment) -> Program[tuple[tuple[Known, ...], Allotment]]:
         """Program that measures a step's required tables; returns (tuple of `Known` tables, `Allotment` left).
 
         The step is `slot`, `facts` are its public facts, `share` is its allotment.
         """
-        cliques = self.required_of(slot, facts.schema)
+        cliques = self.required_of(slot, facts)
         if not cliques:
             return (), share
         first = down(Fraction(share.amount) * Fraction(REQUIRED))
@@ -302,19 +335,10 @@ def linked_of(public: Public) -> LinkedSchema:
     return schema.linked
 
 
-def _own(linked: LinkedSchema, slot: str) -> frozenset[str]:
-    """Return a frozen set of names of a counted table's columns that are drawn in step `slot`, not in the parent's."""
-    given = set(slot_levels(linked, PARENT)) if slot != PARENT else set()
-    return frozenset(
-        named(slot, name)
-        for name in slot_levels(linked, slot)
-        if name not in given and name not in {STATE, LEFT, PREVIOUS}
-    )
-
-
-def _pairs(given: Sequence[str], own: Sequence[str]) -> list[tuple[str, str]]:
-    """Return a list of all pairs of a step's own columns, and of these with those that are given."""
-    return [*product(given, own), *combinations(own, 2)]
+def kind_of(public: Public) -> str | None:
+    """Return the name of the kind of parents that a stratum of public facts holds; None for those with child rows."""
+    slots = {slot_of(name) for name in public.schema.names}
+    return None if PARENT in slots else next(iter(slots), None)
 
 
 def _part_with(linked: LinkedSchema, parents: TableModel, slot: str) -> float:

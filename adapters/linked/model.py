@@ -12,6 +12,7 @@ import numpy as np
 from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.linked.assembly import Assembly
 from stratsynth.adapters.linked.roles import CountRole, LinkedModels, LinkRoles, SumRole
+from stratsynth.adapters.linked.strata import STRATA, LinkedStrata, kind_tables
 from stratsynth.adapters.linked.tables import to_tables
 from stratsynth.errors import ReleaseError, Unsupported, UsageError
 from stratsynth.models import Model, Returns, State, TableModel, Where
@@ -77,17 +78,19 @@ class LinkedModel(Model):
         return State({"parts": facts, "parents": self.parents}, arrays)
 
     @classmethod
-    def from_state(cls, schema: Schema, state: State) -> LinkedModel:
-        """Return the `LinkedModel` of a stored `State`.
+    def from_state(cls, schema: Schema, state: State) -> LinkedModel | LinkedStrata:  # type: ignore[override]
+        """Return the `LinkedModel` of a stored `State`, or the `LinkedStrata` where it has strata.
 
         ReleaseError unless each part has columns of its counted table alone, and sound terms.
         """
         if not isinstance(schema, CountedTables):
             raise ReleaseError("model: linked tables have a schema of format stratsynth-schema/2.")
+        if STRATA in state.facts:
+            return LinkedStrata.from_state(schema, state)
         parts = {}
         for slot, stored in state.facts["parts"].items():
             columns = stored["columns"]
-            if slot not in SLOTS or not set(columns) <= set(schema.of(slot).names):
+            if slot not in (*SLOTS, *schema.linked.kinds) or not set(columns) <= set(schema.of(slot).names):
                 raise ReleaseError("model: a counted table has columns that its schema lacks.")
             arrays = {n.removeprefix(f"{slot}/"): a for n, a in state.arrays.items() if n.startswith(f"{slot}/")}
             terms = [(tuple(clique), arrays.pop(f"term {i}")) for i, clique in enumerate(stored.get("terms", ()))]
@@ -101,7 +104,7 @@ class LinkedModel(Model):
                     raise ReleaseError("model: the terms of a counted table are damaged.")
                 part = replace(part, terms=tuple(terms))
             parts[slot] = part
-        if PARENT not in parts:
+        if not parts.keys() & {PARENT, *schema.linked.kinds}:
             raise ReleaseError("model: it has no model of the parents.")
         return cls(schema, parts, float(state.facts["parents"]))
 
@@ -131,6 +134,10 @@ class LinkedModel(Model):
         `where`, which is of `linked_evidence`.
         """
         linked = self.linked
+        if PARENT not in self.parts:
+            [(kind, model)] = self.parts.items()
+            given = {} if counted is None else counted
+            return dict(zip(linked.names, kind_tables(linked, kind, model, n, rng, given), strict=True))
         drawn, given_up = self.assembly.draw(n, rng, where)
         order = next((name for name in linked.order if name not in linked.child.columns), None)
         parents, children = to_tables(self.assembly.roles, drawn, rng, key=linked.key, order=order)
@@ -173,8 +180,9 @@ class LinkedModel(Model):
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
-        """Refuse: linked tables are not fitted in strata."""
-        raise Unsupported("linked: two linked tables are fitted as a whole, and not in strata.")
+        """Return the `LinkedStrata`, in a schema, of the strata's models `parts` by the shares in `weights`."""
+        assert isinstance(schema, CountedTables)  # noqa: S101 - that of a linked fit
+        return LinkedStrata(schema, dict(parts), dict(weights.shares))
 
 
 def roles_of(linked: LinkedSchema) -> LinkRoles:
@@ -186,7 +194,7 @@ def roles_of(linked: LinkedSchema) -> LinkRoles:
         summed = SumRole(column=name, of=total.column, ends=left.ends)
     top = linked.counts[linked.size].top
     return LinkRoles(
-        parent=linked.parent,
+        parent=linked.parent.restrict(linked.columns_of()) if linked.absent else linked.parent,
         child=linked.child,
         size=linked.size,
         counts={

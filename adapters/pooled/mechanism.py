@@ -80,6 +80,11 @@ class Pooled(Groupwise[Any]):
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
+        if isinstance(self.base, Mechanism) and self.base.takes_linked:
+            raise Unsupported(
+                "pooled: no model of two linked tables can be moved in strata, as its steps depend on one another: "
+                "take the mechanism linked in strata, each fitted by itself, or without strata."
+            )
         if not isinstance(self.base, Poolable) or self.base.takes_row_count:
             raise Unsupported(
                 "pooled: the base is AIM, MST or GEM, or another mechanism that inherits Poolable and does not take "
@@ -142,7 +147,10 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program on public facts, for the allotment, by `rng`: fits everybody, then strata; returns a mixture."""
+        """Program on public facts, for the allotment, by `rng`: fits everybody, then strata; returns a model.
+
+        It is that of everybody alone, or of strata alone, if the share is 1 or 0; else a mixture of strata.
+        """
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:

@@ -6,11 +6,13 @@ blocks     tables of weighted rows, several at a time
 rounding   integer numbers of rows, near the weights in all pairs of columns
 likened    weights of rows borrowed from other strata
 learner    the rows between rounds of choosing and measuring, and the prior's trust in each table
-arbiter    the prior's rows or the mechanism's own model, whichever predicts the next paid answers better
+blended    the mechanism's own model and the prior's rows, each with its share
+arbiter    these shares, by how well the prior's rows predict paid answers
 """
 
-from stratsynth.adapters.tilted.arbiter import Arbiter, against, arbitrated, tilted_to
+from stratsynth.adapters.tilted.arbiter import Arbiter, arbitrated, tilted_to
+from stratsynth.adapters.tilted.blended import Blended
 from stratsynth.adapters.tilted.learner import TiltedLearner
 from stratsynth.adapters.tilted.model import TiltedRows
 
-__all__ = ["Arbiter", "TiltedLearner", "TiltedRows", "against", "arbitrated", "tilted_to"]
+__all__ = ["Arbiter", "Blended", "TiltedLearner", "TiltedRows", "arbitrated", "tilted_to"]

@@ -1,23 +1,29 @@
-"""Choice between the prior's rows and the mechanism's own model, by their predictions of paid answers.
+"""Share of a release that a prior's rows get beside the mechanism's own model, by the errors of both.
 
-Both are fitted to the same paid tables; the prior's rows are joined by rows drawn from the own model, so that a partly
-right prior is combined with it. Before a new table is taken in, both predict it: the likelihood ratio of the two
-predictions, by the table's noise, is added up over the tables, recent ones counting most. While the prior's rows are
-ahead, they choose what is measured, and are released. No table is predicted by a model fitted to it, so a more flexible
-model gains no advantage.
+The mechanism fits its own model, and chooses what is measured, as it would without a prior. Beside it the prior's rows
+are fitted to the same answers. Each new table is predicted by these rows before they take it in: its distance from the
+answer, less what noise brings, estimates the rows' squared error without bias. The squared distance between both
+models in tables of three columns is, as their errors are about independent, the sum of their squared errors. So the
+share of the own model that makes the blend's error smallest is about the rows' squared error over that distance: a
+prior fades as answers get more precise, and as it is found wrong. A prior of no use leaves the fit without one.
+
+All of it is post-processing of paid answers, and no question depends on what the rows say.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.shared.learner import Learner
+from stratsynth.adapters.tilted.blended import of
 from stratsynth.adapters.tilted.learner import TiltedLearner, drawn
 from stratsynth.questions import Clique, NoisyTable, Program
 
@@ -28,34 +34,26 @@ if TYPE_CHECKING:
     from stratsynth.models import TableModel
     from stratsynth.schema import Schema
 
-MEMORY = 0.85
-"""Factor on the past lead at each new answer: the own model improves with every table, and may overtake a prior that
-was far ahead at first."""
-MOST = 10.0
-"""Largest change of the lead by one table: one pair of strongly dependent columns decides no more."""
-EARLY, AT_ONCE = 5, 30.0
-"""Number of predicted tables up to which the prior is left only if its lead is below -AT_ONCE: a small budget pays for
-no more tables, and they say little about the rest of what a prior brings."""
-EARNED = 5.0
-"""Log-likelihood lead required per table after that: rows that predict no better than the own model only add the
-randomness of their own sample."""
-ASKED = 0.25
-"""Upper limit of the required lead, as a fraction of half the squared distance between the two predictions in units of
-noise: where noise hides their difference, a table is no evidence against the prior."""
-SELDOM = 3
-"""Rounds between fits of prior rows that do not lead: two fits a round take twice the time of one, and a prior once
-behind rarely leads again."""
-JUDGED, DECIDED = 10, 30.0
-"""Number of predicted tables from which on the prior is given up if its log-likelihood lead is below -DECIDED."""
+MEMORY = 0.9
+"""Factor on the weight of past tables at each precise one: the rows improve with every table that they take in."""
+ASSUMED = 2.0
+"""Weight, in precise tables, of the assumption that the prior is right, before any table was predicted."""
+COLUMN = 0.25
+"""Weight of a table of one column, where one of several has 1: the rows follow columns at once."""
+LEAST, STRAIN = 0.5, 1.5
+"""Smallest error of the prior's rows, as a multiple of a right prior's, if they kept their weights, and the exponent by
+which it grows as fewer of them do: rows that had to be reweighted far are few, and where no answer told, wrong."""
+SHARED, SHARED_IN_STRATA = 0.5, 1.0
+"""Fraction of the chance by which the people fitted differ from their population that is an error of both models: all
+of it in strata, most of whose tables are never measured."""
+COMPARED, MOST_CELLS = 200, 2**14
+"""Largest number of tables in which both models are compared, evenly spaced among all, and of cells of one."""
+LEFT = 0.98
+"""Share of the own model of everybody from which on strata do without the prior."""
 ROWS, LAST_ROWS = 4_000, 15_000
 """Largest number of own-model rows added to the prior's, between rounds and in the last fit."""
 FEWEST = 1_000
 """Smallest such number; between the limits it equals the number of prior rows."""
-SURE = 5.0
-"""Largest misfit of a prior that is judged once, in standard deviations of the misfit that noise alone makes."""
-LEFT = 0.2
-"""Largest fraction of the deviation from independence of a tree's pairs that a prior judged once may leave unexplained:
-a fitted tree leaves none of it, but more of all other pairs."""
 
 
 @dataclass(kw_only=True)
@@ -66,95 +64,160 @@ class Arbiter(Learner[Any]):
     """Learner of the mechanism's own model."""
     tilted: TiltedLearner
     """Learner of the prior's rows."""
-    lead: float = 0.0
-    """Discounted log-likelihood ratio of the answers, prior's rows over own model; each table counts for at most `MOST`
-    either way."""
-    due: float = field(default=0.0, init=False)
-    """Lead required of the prior's rows: at most `EARNED` for each table, with the same discount."""
-    _seen: int = field(default=0, init=False)
-    """Number of tables taken in."""
+    error: float = 1.0
+    """Estimated squared error of the prior's rows in a table that they have not taken in, as a multiple of a right
+    prior's: that of a sample of as many people as it has rows."""
+    shared: float = SHARED
+    """`SHARED` or `SHARED_IN_STRATA`."""
+    most: float = 1.0
+    """Largest share of the own model: in a stratum of `Pooled` everybody's."""
+    _weight: float = field(default=ASSUMED, init=False)
+    """Weight of the tables, and of the assumption, that the estimate is based on."""
     _judged: int = field(default=0, init=False)
-    """Number of tables that both have predicted."""
-    _behind: int = field(default=0, init=False)
-    """Number of fits since the prior's rows led."""
+    """Number of tables that the rows have predicted."""
 
     def __post_init__(self) -> None:
         """Give both learners the arbiter's list of tables, so that a table added to it is theirs too."""
         self.own.tables = self.tilted.tables = self.tables
 
     @property
-    def leader(self) -> Learner[Any]:
-        """Learner whose model is used: the prior's rows' while their lead is large enough, else the own one."""
-        return self.tilted if self.lead >= (self.due if self._judged > EARLY else -AT_ONCE) else self.own
+    def model(self) -> TableModel:
+        """Model of the last fits: the blend of both, or one of them where the other's share would be tiny."""
+        return of(self.schema, self.own.model, self.tilted.model, self.kept)
 
     @property
-    def decided(self) -> bool:
-        """True if the prior is so far behind that it is given up, which saves its fits."""
-        return self._judged >= JUDGED and self.lead < -DECIDED
+    def kept(self) -> float:
+        """Share of the own model in the blend, 0 to 1, by the last fits."""
+        cliques = _compared(self.schema)
+        root, number = 0.0, 0
+        for mine, other in zip(self.tilted.marginals(cliques), self.own.marginals(cliques), strict=True):
+            spread = float((mine * (1 - mine)).sum())
+            if spread > 0:
+                root += math.sqrt(float(((mine - other) ** 2).sum()) / spread)
+                number += 1
+        apart = (root / number) ** 2 / self._right if number else 0.0
+        # the people who are fitted are a sample: where no answer tells how it is off by chance, both models are
+        common = self.shared / self.total / self._right
+        least = LEAST / max(self.tilted.surviving, 1e-9) ** STRAIN
+        beyond = max(0.0, max(self.error, least) - common)
+        return min(self.most, share(beyond / apart)) if apart > 0 else self.most
 
     @property
-    def model(self) -> Any:
-        """Model of the leader as of its last fit: a `TiltedRows` or the own learner's."""
-        return self.leader.model
+    def _right(self) -> float:
+        """Squared error of a right prior, as a fraction of a table's sum of p (1 - p): two samples of a population."""
+        return 1 / self.total + 1 / max(self.tilted.people, 1.0)
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Program that judges both by new tables, then fits both; prior rows only while they lead, or each `SELDOM`-th.
+        """Program that judges the prior's rows by new tables, then fits both; `last` as in `Learner`."""
+        yield from self.tilted.liken()
+        self._predicted()
+        yield from self.own.fit(last=last)
+        yield from self._tilt(last=last)
 
-        The own model's last fit is long only if it is the one released.
+    def after(self, first: int) -> Program[None]:
+        """Program for an own model that was fitted once, to all tables: judges the prior's rows, then fits them.
+
+        They take in the `first` tables, and predict the others.
         """
         yield from self.tilted.liken()
-        new, self._seen = self.tables[self._seen :], len(self.tables)
-        if len(new) < len(self.tables) and not self.decided:  # only learners that were fitted before have a prediction
-            cliques = [table.clique for table in new]
-            self.judge(new, self.tilted.marginals(cliques), self.own.marginals(cliques))
-        if last:  # measured tables require an earned lead; what is released only needs not to be behind
-            self.due = 0.0
-        leads = self.leader is self.tilted
-        yield from self.own.fit(last=last and not leads)
-        self._behind = 0 if leads else self._behind + 1
-        # rows that do not lead are refitted seldom, and not at all once given up
-        if leads or not (last or self.decided or self._behind % SELDOM):
-            _lend(self.tilted, self.own.model, LAST_ROWS if last else ROWS)
-            yield from self.tilted.fit(last=last)
+        for number in sorted({first, len(self.tables)}):
+            self.tilted.tables = self.tables[:number]
+            self._predicted()
+            yield from self._tilt(last=number == len(self.tables))
+        self.tilted.tables = self.tables
 
-    def judge(
-        self, tables: Sequence[MeasuredTable], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
-    ) -> None:
-        """Update the prior's lead by `tables` new to both models.
+    def _tilt(self, *, last: bool) -> Program[None]:
+        """Program that fits the prior's rows, with rows of the own model beside them, for the `last` time or not."""
+        _lend(self.tilted, self.own.model, LAST_ROWS if last else ROWS)
+        yield from self.tilted.fit(last=last)
 
-        `mine` are the arrays of their cells' probabilities by the prior, `other` those by the own model.
-        """
-        for table, here, there in zip(tables, mine, other, strict=True):
-            # log-likelihood ratio of the two predictions under Gaussian noise
-            gain = misfit(table, there * self.total) - misfit(table, here * self.total)
-            apart = _halved(table, (there - here) * self.total)
-            self._judged += 1
-            due = min(EARNED, ASKED * apart) if self._judged > EARLY else 0.0
-            # discounted sum of log-likelihood ratios, one table's contribution clipped
-            self.lead = MEMORY * self.lead + min(max(gain, -MOST), MOST)
-            self.due = MEMORY * self.due + due
+    def _predicted(self) -> None:
+        """Judge the prior's rows by the tables that they have not taken in."""
+        new = self.tilted.tables[self._judged :]
+        self._judged += len(new)
+        self.judge(new, self.tilted.marginals([table.clique for table in new]))
+
+    def judge(self, tables: Sequence[MeasuredTable], predicted: Sequence[NDArray[np.floating[Any]]]) -> None:
+        """Update the estimated error by `tables` and arrays of their cells' probabilities, `predicted` before."""
+        total, right = self.total, self._right
+        for table, shares in zip(tables, predicted, strict=True):
+            cells = np.ones(shares.shape, dtype=bool) if table.counted is None else table.counted
+            off, spread = (table.values - total * shares)[cells], float((shares * (1 - shares))[cells].sum())
+            if not spread > 0:
+                continue
+            unit = total**2 * spread * right
+            # unbiased for the squared error; what noise adds to its variance lowers its weight
+            beyond = (float(off @ off) - off.size * table.sigma**2) / unit
+            weight = (COLUMN if len(table.clique) == 1 else 1.0) / (1 + 2 * off.size * (table.sigma**2 / unit) ** 2)
+            past = MEMORY**weight * self._weight  # a table that is mostly noise makes nothing forgotten
+            root = past * math.sqrt(self.error) + weight * math.copysign(math.sqrt(abs(beyond)), beyond)
+            self._weight = past + weight
+            self.error = max(0.0, root / self._weight) ** 2
 
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """Return a sequence of arrays, one a clique: probabilities of its cells by the model in the lead."""
-        return self.leader.marginals(cliques)
+        """Return a sequence of arrays, one a clique: its cells' probabilities by the own model, which rounds are by."""
+        return self.own.marginals(cliques)
+
+    def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
+        """Return a list of arrays, one a clique: its cells' expected counts, in records, by the own model."""
+        return self.own.expected(cliques)
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return those of `cliques`, candidates -> weight, that the own model can take in: it may go on alone."""
+        """Return those of `cliques`, candidates -> weight, that the own model can take in."""
         return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
-        """Program on public facts that returns a stratum's learner, made by the leader's `stratum`.
+        """Program on public facts that returns a stratum's learner: the own model's, and the prior's rows beside it.
 
-        `prior` is the leader's weight in it, in records.
+        `prior` is the own model's weight in it, in records. Where everybody's answers left next to nothing of the
+        prior, the stratum has the own model's alone.
         """
-        return (yield from self.leader.stratum(public, prior))
+        own = yield from self.own.stratum(public, prior)
+        kept = self.kept
+        if kept > LEFT:
+            return own
+        tilted = yield from self.tilted.stratum(public, prior)
+        arbiter = Arbiter(
+            schema=own.schema,
+            size=own.size,
+            settled=own.settled,
+            tables=own.tables,
+            published=own.published,
+            own=own,
+            tilted=tilted,
+            shared=SHARED_IN_STRATA,
+            most=kept,
+        )
+        # what the prior is wrong about beyond chance is as large in a stratum, where chance is larger
+        arbiter.error = 1 + max(0.0, self.error - 1) * self._right / arbiter._right
+        return arbiter
 
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """Return the leading model with allowed levels alone, in the columns of `schema`, which has no others.
+        """Return the model with allowed levels alone, in the columns of `schema`, which has no others.
 
         `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
         """
-        return self.leader.conditioned(schema, levels)
+        return self.model.conditioned(schema, levels)
+
+
+def share(ratio: float) -> float:
+    """Return the own model's share, 0 to 1, for a ratio of the rows' squared error to the squared distance of both.
+
+    With independent errors it is the ratio itself. Answers that both were fitted to make errors alike and the distance
+    small, so from a half on the share grows more slowly and reaches 1 for rows of no use only.
+    """
+    return ratio if ratio <= 0.5 else 1 - 1 / (4 * ratio)
+
+
+@lru_cache(maxsize=64)
+def _compared(schema: Schema) -> tuple[Clique, ...]:
+    """Return a tuple of cliques of a schema in which models are compared: of three columns, of fewer if too large."""
+    for columns in (3, 2, 1):
+        every = [c for c in combinations(schema.names, columns) if schema.cells(c) <= MOST_CELLS]
+        if every:
+            places = np.unique(np.linspace(0, len(every) - 1, min(COMPARED, len(every))).astype(int))
+            return tuple(every[i] for i in places)
+    return ()
 
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
@@ -165,46 +228,15 @@ def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
     if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
-    return Arbiter(schema=own.schema, size=own.size, settled=own.settled, own=own, tilted=tilted, tables=own.tables)
-
-
-def against(
-    own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
-) -> Program[Arbiter | None]:
-    """Program that judges a prior once, after all tables: returns an `Arbiter`, or None if `own` goes on alone.
-
-    The own model has no prediction of the new tables, so the prior must earn its lead otherwise: of the tables' squared
-    distance from the independent prediction, beyond their noise, it may leave `LEFT`, or as much as noise alone may
-    make.
-
-    Args:
-        own: The mechanism's learner, which has all tables and is not fitted yet.
-        public: Public facts of the fit.
-        first: Number of tables known when the others were requested.
-        foretell: Function from cliques to their tables of probabilities by the mechanism's own model, fitted to the
-            first ones alone.
-    """
-    arbiter = arbitrated(own, public)
-    if not isinstance(arbiter, Arbiter):
-        return None
-    tilted, every = arbiter.tilted, arbiter.tables
-    tilted.tables = every[:first]
-    yield from tilted.fit()
-    new = every[first:]
-    cliques = [table.clique for table in new]
-    noise = 0.5 * sum(counted(table) for table in new)  # expectation of the misfits under noise alone
-    mine, other = (
-        sum(misfit(t, q * arbiter.total) for t, q in zip(new, said, strict=True)) - noise
-        for said in (tilted.marginals(cliques), foretell(cliques))
+    return Arbiter(
+        schema=own.schema,
+        size=own.size,
+        settled=own.settled,
+        tables=own.tables,
+        own=own,
+        tilted=tilted,
+        shared=SHARED if public.prior.parent is None else SHARED_IN_STRATA,
     )
-    tilted.tables = every
-    # the prior lost: the own model goes on alone
-    if mine > max(LEFT * other, SURE * math.sqrt(noise)):
-        return None
-    yield from own.fit()
-    _lend(tilted, own.model, LAST_ROWS)
-    yield from tilted.fit(last=True)
-    return arbiter
 
 
 def tilted_to(
@@ -232,19 +264,3 @@ def tilted_to(
 
 def _lend(tilted: TiltedLearner, own: TableModel, most: int) -> None:
     tilted.lend(drawn(own, min(tilted.worthwhile(most), max(FEWEST, tilted.base.size)), tilted.schema))
-
-
-def counted(table: MeasuredTable) -> int:
-    """Return the number of a table's cells that count in judging: all, or those in its mask."""
-    return int(table.values.size if table.counted is None else table.counted.sum())
-
-
-def misfit(table: MeasuredTable, foretold: NDArray[np.floating[Any]]) -> float:
-    """Return half the squared distance of a table from the array `foretold` (in records), over its noise variance."""
-    return _halved(table, table.values - foretold)
-
-
-def _halved(table: MeasuredTable, off: NDArray[np.floating[Any]]) -> float:
-    """Return half the sum of squares of `off`, an array in records, over a table's variance; of cells that count."""
-    flat = off.ravel() if table.counted is None else off[table.counted]
-    return 0.5 * float(flat @ flat) / table.sigma**2

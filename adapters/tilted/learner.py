@@ -143,6 +143,16 @@ class TiltedLearner(Learner[TiltedRows]):
         """Total weight, 0 to 1, of added rows after the last fit."""
         return max(0.0, 1 - float(self.weights[: self.base.size].sum()))
 
+    @property
+    def surviving(self) -> float:
+        """Share, 0 to 1, of the prior's rows after the last fit: their weight, times the fraction that still counts.
+
+        That fraction is the effective number of rows by their weights over that by their initial ones.
+        """
+        mine = self.weights[: self.base.size]
+        weight, squares = float(mine.sum()), float(mine @ mine)
+        return min(1.0, weight**3 * float(self.base @ self.base) / squares) if squares > 0 else 0.0
+
     @classmethod
     def of(cls, public: Public, **given: Any) -> TiltedLearner:
         """Return a `TiltedLearner` of the prior that is among the public facts, with no table measured.

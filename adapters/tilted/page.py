@@ -15,7 +15,8 @@ NOTE = (
 )
 MADE = (
     "Of the release's rows, {} are none of the prior's: the mechanism's own model, fitted to the same paid answers, "
-    "made them up. All others are rows of the prior, given out as often as their new weights say."
+    "made them up. All others are rows of the prior, given out as often as their new weights say. This share follows "
+    "from how well the prior's rows foretold paid answers, and from how far the two models are apart."
 )
 
 

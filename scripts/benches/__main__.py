@@ -44,7 +44,7 @@ ONLY = {
     "answers": MADE,
     "scale": ("mst", "aim", "duckdb", "spark"),
     "strata": ("independent", "pooled", "aim", "mst"),
-    "prior": ("borrowed",),
+    "prior": ("borrowed", "ladder"),
     "census": ("numbers",),
     "fair": ("more",),
 }
@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
         "`linear`, for linear regressions beside each other; answers: "
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
         "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
-        "prior: `borrowed`, for other constants of what groups borrow from the others; census: `numbers`, for the "
+        "prior: `borrowed`, for other constants of what groups borrow from the others, or `ladder`, for public samples "
+        "from even to biased; census: `numbers`, for the "
         "errors of incomes, with or without --acs; fair: `more`, several groups and three classes",
     )
     parser.add_argument(
@@ -135,7 +136,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'; fair")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV); fair")
     parser.add_argument(
-        "--tables", nargs="+", default=(), metavar="FILE", help="frames, first, ordered, small: CSV or Parquet besides"
+        "--tables",
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="frames, first, ordered, small: CSV or Parquet besides; "
+        "prior --only ladder: private and public rows in turn",
     )
     parser.add_argument(
         "--millions",
@@ -200,6 +206,15 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             **epsilons,
         },
         "prior": {
+            "tables": arguments.tables,
+            "acs": arguments.acs,
+            "prior": arguments.prior,
+            "base": arguments.base,
+            "seeds": seeds,
+            **epsilons,
+        }
+        if only == "ladder"
+        else {
             "acs": arguments.acs,
             "prior": arguments.prior,
             "wrong": arguments.wrong,

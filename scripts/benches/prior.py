@@ -158,24 +158,32 @@ def _fitted(
     case: Case, kind: str, epsilon: float, prior: ss.Prior | None, seed: int
 ) -> tuple[tuple[float, ...], float]:
     """The scores of one fit's sample, and the seconds of processor time that the fit took."""
-    import pandas as pd
-
     import stratsynth as ss
     from stratsynth.mechanisms import make
 
     frame, by = case.frame, list(BY)
     how: Any = make("mst" if kind == "strata" else kind, {}) if kind != "pooled" else None
     if kind in GROUPED:
-        counted = frame.groupby(by).size().div(len(frame)).rename("share").reset_index().astype(dict.fromkeys(by, str))
-        every = pd.MultiIndex.from_product([case.schema.levels(c) for c in by], names=by).to_frame(index=False)
-        shares = every.merge(counted, how="left").fillna({"share": 0.0})
-        weights = ss.Weights.public(shares, citation="the table, for a benchmark")
+        weights = weights_of(frame, case.schema, by)
         how = ss.Stratified(how, by, weights) if how else make("pooled", {"by": by, "weights": weights})
     table = ss.open_table(frame, schema=case.schema, declared_size=len(frame), public=True)
     start = time.process_time()
     release = ss.fit(how, table, ss.Budget(epsilon=epsilon, delta=1e-9), seed=seed, prior=prior)
     seconds = time.process_time() - start
     return case.scores(coded(release.sample(len(frame), seed=seed), case.schema)), seconds
+
+
+def weights_of(frame: pd.DataFrame, schema: Schema, by: Sequence[str]) -> ss.Weights:
+    """Public weights of groups: their shares in a frame."""
+    import pandas as pd
+
+    import stratsynth as ss
+
+    columns = list(by)
+    counted = frame.groupby(columns).size().div(len(frame)).rename("share").reset_index()
+    every = pd.MultiIndex.from_product([schema.levels(c) for c in columns], names=columns).to_frame(index=False)
+    shares = every.merge(counted.astype(dict.fromkeys(columns, str)), how="left").fillna({"share": 0.0})
+    return ss.Weights.public(shares, citation="the table, for a benchmark")
 
 
 def _paired(runs: Sequence[Any], plain: Sequence[Any], i: int) -> str:

@@ -16,7 +16,7 @@ from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.strata import Stratum
 
 APART = (
-    " Keep to the neighbours, and to the public columns, that these data were first fitted with; what is released "
+    " Keep to the neighbours, the unit and the public columns that these data were first fitted with; what is released "
     "under others needs an account of its own, whose guarantees do not cover this one's."
 )
 """Remedy where guarantees do not add up: one that takes a column for public does not bound what others protect in

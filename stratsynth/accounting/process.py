@@ -85,7 +85,7 @@ class ProcessLedger:
                 f"guarantees that leave different columns unprotected cannot be added up on the same data.{APART}"
             )
         if any(allot.promise.unit != request.budget.unit for allot in made):
-            raise UsageError("guarantees for different units cannot be added up on the same data.")
+            raise UsageError(f"guarantees for different units cannot be added up on the same data.{APART}")
         afford(self.cap_epsilon, made, request.allot, judged_at(made, request.budget.delta))
         request.before_reserving()
         mine = [request.opening or request.allot]

@@ -6,7 +6,7 @@ zCDP (docs/privacy.md, section 7). So a mechanism is given 1/k of a pure budget 
 made for the whole unit: an answer that one row moves by D, k rows move by kD.
 
 Not covered, and refused: steps on Poisson samples, whose price for k rows is not k times anything; `exact`; claims of
-third-party code; and neighbours that replace a unit, since units have different numbers of rows.
+third-party code; and neighbours that replace a unit of several rows. One of linked tables weighs as a row does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from stratsynth.accounting.budget import UNIT_SLACK, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import POWER, Charge
 from stratsynth.errors import Unsupported
+from stratsynth.schema.counted_tables import SharedWeight
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
@@ -29,7 +30,7 @@ def protecting(budget: Budget, schema: Schema) -> Budget:
     if budget.neighbours == Neighbours.ATTRIBUTE:
         _check_attribute(schema)
         return replace(budget, unit=unit, rows=rows, public=schema.public)  # which refuses units of several rows
-    if budget.neighbours == Neighbours.REPLACE and not isinstance(schema.unit, str):
+    if budget.neighbours == Neighbours.REPLACE and not isinstance(schema.unit, str | SharedWeight):
         raise Unsupported(
             f"budget: exchanging one {unit} for another, with another number of rows, is no defined step; use "
             'neighbours = "add-remove". The certificate prints what an exchange would cost.'

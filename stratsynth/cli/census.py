@@ -74,6 +74,10 @@ def census_schema(
     household_columns: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="The columns of households, with --households.")
     ] = None,
+    kinds: Annotated[
+        bool,
+        typer.Option("--kinds", help="Vacant units and group quarters too, with --households: for strata by KIND."),
+    ] = False,
 ) -> None:
     """Write the public schema of person records, or of linked tables: levels, bins, codes, rules. Reads no data."""
     from stratsynth.census.acs.make import make
@@ -82,13 +86,15 @@ def census_schema(
     output_path(out, "name another with -o")
     if not out.parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.parent}.")
-    if households or household_columns is not None:
+    if households or kinds or household_columns is not None:
         others = (task, without, dictionary, codes, within, weight, weight_mean, weight_from)
         if not households:
-            raise UsageError("--household-columns goes with --households.")
+            raise UsageError("--household-columns and --kinds go with --households.")
         if any(other is not None for other in others):
-            raise UsageError("--households takes --household-columns, --columns, --year, --state, and no other option.")
-        _linked(out, _listed(columns), _listed(household_columns), year, state)
+            raise UsageError(
+                "--households takes --household-columns, --columns, --kinds, --year, --state, and no other option."
+            )
+        _linked(out, _listed(columns), _listed(household_columns), year, state, kinds=kinds)
         return
     made = make(
         _listed(columns),
@@ -256,15 +262,17 @@ def census_tasks() -> None:
         echo(f"{name:18} {task.about}: {task.target} {task.positive}, of {keep}")
 
 
-def _linked(out: Path, columns: list[str] | None, households: list[str] | None, year: int, state: str | None) -> None:
+def _linked(
+    out: Path, columns: list[str] | None, households: list[str] | None, year: int, state: str | None, *, kinds: bool
+) -> None:
     """Write the schema of households and persons to the file `out`, with the usual columns where none are named.
 
-    `columns` and `households` name those of the two tables; `year` and `state` are as for `linked_schema`.
+    `columns` and `households` name those of the two tables; `year`, `state` and `kinds` are as for `linked_schema`.
     """
     from stratsynth.census.acs.linked import HOUSEHOLD, PERSON, make_linked
     from stratsynth.files.atomic import write_text
 
-    made = make_linked(columns or PERSON, households or HOUSEHOLD, year=year, state=state)
+    made = make_linked(columns or PERSON, households or HOUSEHOLD, year=year, state=state, kinds=kinds)
     write_text(out, made.to_toml())
     above, below = made.schema.parent.names, made.schema.child.names
     size = f"{len(above)} columns of households and {len(below)} of persons written to {out}"

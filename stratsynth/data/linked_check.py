@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stratsynth.data.linked_rows import ORDER, coded, keys_of
+from stratsynth.data.linked_slots import of_kind
 from stratsynth.data.lost import WORTH, part
 from stratsynth.schema.values import floats
 
@@ -44,21 +46,28 @@ class LinkedCheck:
     """Child rows that are not ordered within their parent by the declared columns alone."""
     beyond: int
     """Parents with more child rows than are drawn; all of their rows count."""
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    """Parents of each other kind that a fit in strata of the kinds counts."""
+    wanted: str = ""
+    """The kind of parents that is counted, by its column and levels; empty where all are."""
 
     @property
     def lost(self) -> int:
         """Number of parent rows of a counted kind that a fit leaves out."""
-        return self.parents - self.other_kinds - self.counted
+        return self.parents - self.other_kinds - self.counted - sum(self.kinds.values())
 
     @property
     def ok(self) -> bool:
-        """True unless more than a small part of the parents, or of the child rows, would be lost."""
+        """True unless no parent is counted, or more than a small part of the parents, or child rows, would be lost."""
         children = self.unknown_children + self.orphans
-        return self.lost <= WORTH * max(1, self.parents) and children <= WORTH * max(1, self.children)
+        return (
+            self.counted > 0 and self.lost <= WORTH * max(1, self.parents) and children <= WORTH * max(1, self.children)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON values, stamped INTERNAL."""
-        return {"INTERNAL": True, "ok": self.ok, **asdict(self), "names": list(self.names), "lost": self.lost}
+        plain = {key: value for key, value in asdict(self).items() if key != "wanted"}
+        return {"INTERNAL": True, "ok": self.ok, **plain, "names": list(self.names), "lost": self.lost}
 
     @property
     def lines(self) -> list[str]:
@@ -81,8 +90,15 @@ class LinkedCheck:
         first = (
             f"{self.parents:,} {parent} rows, of which {self.counted:,} are counted; {self.children:,} {child} rows."
         )
+        kinds = [
+            f"{number:,} {parent} rows are {kind}, which strata of kinds count." for kind, number in self.kinds.items()
+        ]
+        none = f"No {parent} row is counted" + (
+            f": is {self.wanted} the kind with {child} rows?" if self.wanted else "."
+        )
         lost = f"{self.lost:,} {parent} rows of counted kinds ({part(self.lost, self.parents)}) would be lost."
-        return [first, *(f"{number:,} {text}" for number, text in said if number), lost]
+        found = [first, *kinds, *(f"{number:,} {text}" for number, text in said if number), lost]
+        return found if self.counted else [*found, none]
 
 
 def check_linked(linked: LinkedSchema, parents: Source, children: Source) -> LinkedCheck:
@@ -90,16 +106,20 @@ def check_linked(linked: LinkedSchema, parents: Source, children: Source) -> Lin
     above = parents.read((*linked.parent.names, linked.key))
     below = children.read((*linked.child.names, *linked.beside))
     owners, owned = keys_of(above.column(linked.key), below.column(linked.key))
-    (parent, sound), (child, admitted) = coded(linked.parent, above), coded(linked.child, below)
+    parent, (child, admitted) = coded(linked.parent, above)[0], coded(linked.child, below)
     size = 2 + max(owners.max(initial=-1), owned.max(initial=-1))
-    wanted = np.ones(len(owners), bool)
-    for name, levels in linked.occupied.items():
-        wanted &= np.isin(parent.codes[name], [linked.parent.index(name, level) for level in levels])
+    values = {name: of_kind(linked, parent, name) for name in ("occupied", *linked.kinds)}
+    column, told = linked.kind_column, dict.fromkeys(values, np.ones(len(owners), bool))
+    if column is not None:
+        told = {name: np.isin(parent.codes[column], linked.codes_of(name)[column]) for name in values}
+    wanted, sound = (np.any([*masks.values()], axis=0) for masks in (told, values))
     times = np.bincount(owners[owners >= 0], minlength=size)
     alone = (owners >= 0) & (times[owners] == 1)
     rows = np.bincount(owned[(owned >= 0) & admitted], minlength=size)
-    kept = wanted & sound & alone
-    counted = kept & (rows[owners] > 0)
+    there = {
+        n: alone & values[n] & ((rows[owners] > 0) | (n in linked.kinds and not linked.kinds[n].single)) for n in told
+    }
+    counted, childless = there["occupied"], sum(int((alone & values[n] & ~there[n]).sum()) for n in told)
     known = owned >= 0
     order = [
         child.numbers.get(name, child.codes[name]) if name in child.codes else floats(ORDER, below.column(name))[0]
@@ -107,8 +127,8 @@ def check_linked(linked: LinkedSchema, parents: Source, children: Source) -> Lin
     ]
     places = np.lexsort([owned, *order][::-1])
     same = np.ones(max(0, len(owned) - 1), bool)
-    for values in (owned, *order):
-        ahead = values[places]
+    for each in (owned, *order):
+        ahead = each[places]
         same &= (ahead[1:] == ahead[:-1]) | (np.isnan(ahead[1:].astype(float)) & np.isnan(ahead[:-1].astype(float)))
     tied = np.append(same, False) | np.insert(same, 0, False) if len(owned) else np.zeros(0, bool)
     return LinkedCheck(
@@ -122,7 +142,9 @@ def check_linked(linked: LinkedSchema, parents: Source, children: Source) -> Lin
         without_key=int((owners < 0).sum() + (~known).sum()),
         duplicates=int((wanted & (owners >= 0) & (times[owners] > 1)).sum()),
         orphans=int((known & (times[owned] == 0)).sum()),
-        childless=int((kept & (rows[owners] == 0)).sum()),
+        childless=childless,
         ties=int((tied & (owned[places] >= 0)).sum()),
         beyond=int((counted & (rows[owners] > linked.most)).sum()),
+        kinds={name: int(there[name].sum()) for name in linked.kinds},
+        wanted="".join(f"{name} {' or '.join(levels)}" for name, levels in linked.occupied.items()),
     )

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from stratsynth.data.linked_slots import Array, FileRows, Slot, counted_slots
+from stratsynth.data.linked_slots import Array, FileRows, Slot, counted_slots, kind_slot, of_kind
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import LedgerError, StratsynthError
 from stratsynth.schema import Categorical, Numeric
-from stratsynth.schema.counted_tables import CountedTables, named, slot_of
+from stratsynth.schema.counted_tables import PARENT, SLOTS, CountedTables, named, slot_of
 from stratsynth.schema.encoding import encode_categorical, encode_numeric, smallest
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.values import as_texts, check_type, floats, hashable, identities
+from stratsynth.strata import Stratum
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -38,18 +39,24 @@ class LinkedRows:
 
     def __init__(self, counted: CountedTables, slots: Mapping[str, Slot]) -> None:
         """Take the rows of each counted table in `slots`; the weights that count are what `shared` leaves of them."""
-        self._slots = {}
+        self._slots, self._units = {}, {}
         for slot, rows in slots.items():
             schema, weights = counted.of(slot), shared(rows.owner, rows.weight, counted.row_weight.most)
             codes = {named(slot, name): column for name, column in rows.codes.items()}
             codes = {name: column.astype(smallest(schema.size(name))) for name, column in codes.items()}
+            self._units[slot] = frozenset(slots[PARENT if slot in SLOTS else slot].codes)  # one value a key
             self._slots[slot] = StoredRows([CodedRows(schema, codes, {}, len(weights), weights)])
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
-        """Return a list per (path, cliques) `asked`: each clique's exact table, by weight; StratsynthError: a path."""
-        if any(path or len(set(map(slot_of, clique))) != 1 for path, cliques in asked for clique in cliques):
-            raise StratsynthError("linked tables: a question counts columns of one counted table, of all its rows.")
-        return [[self._slots[slot_of(c[0])].counts([((), [c])])[0][0] for c in cliques] for _, cliques in asked]
+        """Return a list per (path, cliques) `asked`: each clique's exact table, by weight; or StratsynthError."""
+        return [[self._table(path, clique) for clique in cliques] for path, cliques in asked]
+
+    def _table(self, path: StratumPath, clique: Clique) -> Ints:
+        slot, by = slot_of(clique[0]), {column for stratum in path for column in stratum.columns}
+        if any(slot_of(name) != slot for name in clique) or slot not in self._units or not by <= self._units[slot]:
+            raise StratsynthError("linked tables: a question counts columns of one counted table, by those of a key.")
+        own = tuple(Stratum(tuple((named(slot, c), levels) for c, levels in s.items), s.names) for s in path)
+        return self._slots[slot].counts([(own, [clique])])[0][0]
 
     def sums(self, *_: Any) -> NoReturn:
         """Raise StratsynthError always: a vector of a row would have to be weighed as its key's share."""
@@ -59,7 +66,7 @@ class LinkedRows:
 
 
 def shared(owner: Array, weights: Array, most: int) -> Array:
-    """Return `weights`, 0 for rows of a key, `owner`, that weigh more than `most` together: the last look at them."""
+    """Return `weights`, an int array by row, 0 for rows of a key (array `owner`) that weigh over `most` together."""
     weights = np.clip(weights, 0, most).astype(np.int64)
     return np.where(np.bincount(owner, weights)[owner] <= most, weights, 0) if len(owner) else weights
 
@@ -83,20 +90,25 @@ def read_linked(counted: CountedTables, parents: Source, children: Source) -> Li
 def slots_of(linked: LinkedSchema, above: pa.Table, below: pa.Table, weight: int) -> dict[str, Slot]:
     """Return {slot: `Slot`} of parents' rows `above`, children's `below`, by a linked schema; a key weighs `weight`."""
     owners, owned = keys_of(above.column(linked.key), below.column(linked.key))
-    (parent, kept), (child, admitted) = coded(linked.parent, above), coded(linked.child, below)
+    parent, (child, admitted) = coded(linked.parent, above)[0], coded(linked.child, below)
     size = 2 + max(owners.max(initial=-1), owned.max(initial=-1))  # the last place is that of -1, which is no key
-    kept &= (owners >= 0) & (np.bincount(owners[owners >= 0], minlength=size)[owners] == 1)
-    for name, levels in linked.occupied.items():
-        kept &= np.isin(parent.codes[name], [linked.parent.index(name, level) for level in levels])
-    at = np.full(size, -1)
-    at[owners[kept]] = np.flatnonzero(kept)
-    rows = np.flatnonzero(admitted & (at[owned] >= 0))
-    child, owned = child.take(rows), owned[rows]
-    beside = {name: floats(ORDER, below.column(name))[0][rows] for name in linked.order if name not in child.codes}
+    alone = (owners >= 0) & (np.bincount(owners[owners >= 0], minlength=size)[owners] == 1)
+    beside = {name: floats(ORDER, below.column(name))[0] for name in linked.order if name not in child.codes}
     order = [beside[n] if n in beside else child.numbers.get(n, child.codes[n]) for n in linked.order]
     places = np.lexsort([owned, *order, *child.codes.values(), *child.numbers.values()][::-1])
+    places = places[(admitted & (owned >= 0))[places]]
     child, owned = child.take(places), owned[places]
-    return counted_slots(linked, parent.take(at[np.unique(owned)]), child, owned, weight)
+    found: dict[str, Slot] = {}
+    for name in ("occupied", *linked.kinds):
+        kept, at = alone & of_kind(linked, parent, name), np.full(size, -1)
+        at[owners[kept]] = np.flatnonzero(kept)
+        rows = np.flatnonzero(at[owned] >= 0)
+        own, mine = child.take(rows), owned[rows]
+        if name in linked.kinds:
+            found[name] = kind_slot(linked, name, parent.take(at[at >= 0]), np.flatnonzero(at >= 0), own, mine, weight)
+        else:
+            found |= counted_slots(linked, parent.take(at[np.unique(mine)]), own, mine, weight)
+    return found
 
 
 def keys_of(above: pa.ChunkedArray, below: pa.ChunkedArray) -> tuple[Array, Array]:

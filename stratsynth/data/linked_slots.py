@@ -59,7 +59,7 @@ def counted_slots(
         before = np.append(0, np.cumsum(values, dtype=np.int64))
         return np.asarray(before[ends[home]] - before[:-1])
 
-    above, state, own = dict(parent.codes), Columns(), dict(child.codes)
+    above, state, own = {name: parent.codes[name] for name in linked.columns_of()}, Columns(), dict(child.codes)
     for name, count in linked.counts.items():
         met = _met(linked, count, child, len(place)) & ~(count.besides_reference & (place == 0))
         above[name] = np.clip(sums(met)[first], count.least, count.top) - count.least
@@ -95,15 +95,38 @@ def counted_slots(
     return found
 
 
+def of_kind(linked: LinkedSchema, parent: FileRows, kind: str) -> Array:
+    """Return a mask of `parent`, `FileRows`, of a `kind` in a `LinkedSchema`, with a value in each column of it."""
+    codes = linked.codes_of(kind)
+    found: Array = np.all([np.isin(parent.codes[name], own) for name, own in codes.items()], axis=0)
+    return found
+
+
+def kind_slot(
+    linked: LinkedSchema, kind: str, parent: FileRows, keys: Array, child: FileRows, owned: Array, weight: int
+) -> Slot:
+    """Return the `Slot` of a `kind` in a `LinkedSchema`: a row of this weight for each key, with its first child row.
+
+    That is left out of kinds that have none. Keys, and those of the child `FileRows`, `owned`, ascend.
+    """
+    codes = {name: parent.codes[name] for name in linked.columns_of(kind)}
+    if linked.kinds[kind].single:
+        first = np.flatnonzero(np.diff(owned, prepend=-1))  # of each key
+        there = np.isin(keys, owned[first])
+        keys, codes = keys[there], _at(codes, there)
+        codes |= {tables.REFERENCE + name: each[first] for name, each in child.codes.items()}
+    return Slot(codes, keys, np.full(len(keys), weight))
+
+
 def banded(bands: Bands | None, numbers: Array) -> Array:
-    """Return an array: the index of each number's band in `bands`, the last one for NaN."""
+    """Return an int array: for each of the array `numbers` the index of its band in `bands`; the last one for NaN."""
     ends = () if bands is None else bands.ends
     found: Array = np.where(np.isnan(numbers), len(ends) + 1, np.searchsorted(ends, numbers, side="right"))
     return found
 
 
 def _met(linked: LinkedSchema, count: ChildCount, child: FileRows, rows: int) -> Array:
-    """Return a mask of `rows` child `FileRows` that meet the condition of a `ChildCount` in the linked schema."""
+    """Return a mask by row of the child `FileRows`, `rows` in all: True for a `ChildCount`'s condition in `linked`."""
     met: Array = np.ones(rows, bool)
     for name, codes in linked.codes_where(count).items():
         met &= np.isin(child.codes[name], sorted(codes))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.checks import check_account, check_integer, quoted_value
 from stratsynth.data.linked_tables import private_tables
 from stratsynth.data.sources import open_source
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.errors import SchemaError, Unsupported, UsageError
 from stratsynth.inputs import check_ledger
 from stratsynth.schema.encoding import locate
 from stratsynth.schema.linked import LinkedSchema
@@ -56,15 +56,19 @@ def open_tables(
         raise UsageError(f"linked tables need a LinkedSchema, or the path of its file, not {quoted_value(schema)}.")
     known = schema if isinstance(schema, LinkedSchema) else LinkedSchema.load(schema)
     parents, children = both = open_source(parent), open_source(child)
-    for source, names in zip(
-        both, ((*known.parent.names, known.key), (*known.child.names, *known.beside)), strict=True
-    ):
+    wanted = (*known.parent.names, known.key), (*known.child.names, *known.beside)
+    for table, source, names in zip(known.names, both, wanted, strict=True):
         if source.engine is not None:
             raise Unsupported("linked tables are files, or frames in memory: write them to Parquet files.")
         types = source.types()
-        for name, place in zip(names, locate(names, source.columns()), strict=True):
-            if types is not None:
-                check_type(name, types.field(place).type)
+        try:
+            for name, place in zip(names, locate(names, source.columns()), strict=True):
+                if types is not None:
+                    check_type(name, types.field(place).type)
+        except SchemaError as error:
+            swapped = all(set(each) <= set(other.columns()) for each, other in zip(wanted, both[::-1], strict=True))
+            hint = f". The two tables are in the wrong order: the {known.names[0]} table comes first" if swapped else ""
+            raise SchemaError(f"{table}: {error}{hint}") from None
     if public:
         check_public_inputs(declared=both)
     account_of = (ledger, ledger_epsilon, account, new_account)

@@ -19,6 +19,7 @@ from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.text import meaning
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from stratsynth.accounting.budget import Budget
@@ -57,8 +58,9 @@ def prepared_for(
     from stratsynth.priors import Prior
 
     if not isinstance(mechanism, Prepared):
-        if isinstance(prior, Prior) and table.source is not None and not table.public:
-            check_public_inputs(table.source, prior=prior.origins)  # before its rows are read, and their values named
+        for source, _, _ in private_parts(table):
+            if source is not None and isinstance(prior, Prior) and not table.public:
+                check_public_inputs(source, prior=prior.origins)  # before its rows are read, and their values named
         return prepare(mechanism, table.schema, budget, table.declared_size, prior)
     facts = mechanism.public
     if prior is not None:
@@ -89,17 +91,36 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
         )
     check_types(table)
     if not table.public:
-        check_inputs(prepared, private=table.source)
+        for source, _, schema in private_parts(table):
+            check_inputs(prepared, private=source, schema=schema)
+
+
+def private_parts(table: PrivateTable) -> Iterator[tuple[Source | None, Backend, Schema | None]]:
+    """Yield (`Source`, `Backend`, own `Schema` if not the fit's) of each file of a `PrivateTable`: one, or two."""
+    from stratsynth.data.backends import Memory
+    from stratsynth.data.linked_tables import LinkedBackend
+
+    held = table.backend
+    if not isinstance(held, LinkedBackend):
+        yield table.source, held, None
+        return
+    for source, schema in ((held.parents, held.schema.linked.parent), (held.children, held.schema.linked.child)):
+        yield source, Memory(source, schema), schema
 
 
 def check_groups(what: str, groups: object) -> None:
-    """Raise UsageError for all `groups` but the texts "declared" and "measured"; `what` begins the message."""
+    """Raise UsageError unless `groups` is one of the texts "declared" and "measured"; `what` begins the message."""
     one_of(what, groups, ("declared", "measured"))
 
 
 def check_measured(prepared: Prepared) -> None:
     """Raise UsageError for measured sizes if a prepared fit has no strata, no rows, or shares measured anyway."""
     layout, how = prepared.strata, prepared.mechanism
+    if layout is not None and how.returns == Returns.TABLES:
+        raise UsageError(
+            'groups = "measured": the strata of two linked tables are drawn by their public shares; leave it at '
+            '"declared".'
+        )
     if layout is None or layout.families or how.returns != Returns.ROWS:
         raise UsageError(
             f'groups = "measured": rows follow the measured sizes of strata, and {how.title} has no strata of which '
@@ -128,7 +149,7 @@ def check_exact(begun: frozenset[str], otherwise: str, exact: bool) -> None:
     Its reservation says what it does not protect, and its certificate would say something else.
 
     Args:
-        begun: Hashes of the fixed sections with which equal fits were begun that are not over; this one's is not there.
+        begun: Set of hashes of fixed sections with which equal fits were begun that are not over, but for this one's.
         otherwise: Hash of this fit's fixed sections if it had exact totals and has none, or the reverse.
         exact: True if the fit has exact totals now.
     """
@@ -180,20 +201,23 @@ def check_types(table: PrivateTable) -> None:
             )
 
 
-def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backend | None = None) -> None:
+def check_inputs(
+    prepared: Prepared, private: Source | None = None, rows: Backend | None = None, schema: Schema | None = None
+) -> None:
     """Refuse, with a WeightsError, the private table among weights or prior of a fit, or a copy of it.
 
     Args:
         prepared: The fit, with its weights and its prior.
         private: The private table's `Source`, compared by path, inode and object.
         rows: The `Backend` with the private rows, compared by content.
+        schema: The `Schema` of these rows, where it is not the fit's.
     """
     from stratsynth.data.overlap import check_public_inputs
 
     prior = () if prepared.prior is None else prepared.prior.origins
     translated = () if prepared.prior is None else prepared.prior.translated
     weights = tuple(origins_of(prepared.mechanism, prepared.strata))
-    schema = prepared.public.schema
+    schema = schema or prepared.public.schema
     check_public_inputs(private, weights=weights, prior=prior, translated=translated, rows=rows, schema=schema)
 
 
@@ -215,6 +239,7 @@ def check_before_reserving(
     if isinstance(table.backend, Stream):
         check_room(held_bytes(prepared))
     if not table.public:
-        check_inputs(prepared, rows=table.backend)
+        for _, rows, schema in private_parts(table):
+            check_inputs(prepared, rows=rows, schema=schema)
         if benchmark is not None:
             refuse_private_controls(benchmark, prepared.public.schema, rows=table.backend)

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
 from stratsynth.planning.stratum import NOISE_SIZE, StratumPlan
-from stratsynth.schema.counted_tables import PARENT, REST, CountedTables, slot_of
+from stratsynth.schema.counted_tables import OTHERS, PARENT, REST, SLOTS, CountedTables, slot_of
+from stratsynth.strata import label, within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from stratsynth.mechanisms import Prepared
     from stratsynth.planning.rehearsal import Rehearsal
+    from stratsynth.strata import StratumPath
 
 CELL = 16
 """Bytes of a cell in an exact and a noisy table."""
 
 
 def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...]:
-    """Return a tuple, a `StratumPlan` per counted table of a prepared fit, by its rehearsal; () for one table."""
-    schema = prepared.public.schema
-    if not isinstance(schema, CountedTables):
+    """Return a tuple, a `StratumPlan` per counted table of a prepared fit, by its rehearsal; () for one table.
+
+    With strata, one for each counted table of each stratum.
+    """
+    if not isinstance(prepared.public.schema, CountedTables):
         return ()
-    sizes = prepared.mechanism.planned_tables(prepared.public, prepared.allot)
-    return tuple(_plan(prepared, found, slot, parents) for slot, parents in sizes.items())
+    return tuple(
+        _plan(prepared, found, path, slot, parents)
+        for path, sizes in planned(prepared).items()
+        for slot, parents in sizes.items()
+    )
+
+
+def planned(prepared: Prepared) -> dict[StratumPath, Mapping[str, float]]:
+    """Return, of a `Prepared` fit, {path of a stratum, () without: {counted table: number of parents planned with}}."""
+    how, layout, budget = prepared.mechanism.fitted, prepared.strata, prepared.budget
+    if layout is None:
+        return {(): how.planned_tables(prepared.public, prepared.allot)}
+    found: dict[StratumPath, Mapping[str, float]] = {}
+    for stratum in layout.strata:
+        inside = prepared.public.within(stratum, layout.shares[stratum], exact=layout.weights.exact)
+        own = how.price(inside, replace(budget, epsilon=layout.epsilons[stratum]))
+        found[stratum,] = how.planned_tables(inside, own)
+    return found
 
 
 def linked_words(prepared: Prepared) -> str:
@@ -37,25 +58,32 @@ def linked_words(prepared: Prepared) -> str:
         f"a {parent} with all its {child} rows is one unit: its rows weigh in every table what one row does. Sizes "
         f"below are of {parent}s, and guessed for {child} rows; a fit takes them from noisy answers."
     )
-    if REST in prepared.mechanism.planned_tables(prepared.public, prepared.allot):
-        return (
-            f"{said} Each {child} row but the first is drawn by itself, given the {parent} and its first {child}, as a "
-            f'fit of few {parent}s at its epsilon does unless children = "chain" says otherwise: two models of further '
-            f"{child} rows would learn too little. What ties these to one another is given up"
-        )
-    return (
-        f"{said} {child.capitalize()} rows are drawn one after another, with the state of their {parent}; columns of "
-        f'single {child} rows are better with children = "independent"'
+    alone = (
+        f"each {child} row but the first is drawn by itself, given the {parent} and its first {child}, as a "
+        f'fit of few {parent}s at its epsilon does unless children = "chain" says otherwise: two models of further '
+        f"{child} rows would learn too little. What ties these to one another is given up"
     )
+    chain = (
+        f"{child} rows are drawn one after another, with the state of their {parent}; near the fewest {parent}s for "
+        f'which a fit does so, tables of one {child} row are more accurate with children = "independent"'
+    )
+    sizes = planned(prepared)
+    few = [path for path, slots in sizes.items() if REST in slots]
+    many = [path for path, slots in sizes.items() if OTHERS in slots]
+    if few and many:
+        return f"{said} In {' and '.join(map(label, few))}, {alone}. In {' and '.join(map(label, many))}, {chain}"
+    one = alone if few else chain
+    return f"{said} {one[0].upper()}{one[1:]}" if few or many else said
 
 
-def _plan(prepared: Prepared, found: Rehearsal, slot: str, parents: float) -> StratumPlan:
-    """Return the `StratumPlan` of the counted table called `slot`, of so many `parents`, with noise in parents.
+def _plan(prepared: Prepared, found: Rehearsal, path: StratumPath, slot: str, parents: float) -> StratumPlan:
+    """Return the `StratumPlan` of the counted table `slot` at `path`, of so many `parents`, with noise in parents.
 
     Its questions are those of `found`, a rehearsal of the prepared fit.
     """
     schema, weight = prepared.public.schema, prepared.public.schema.row_weight.most
-    seen = [one for one in found.answers.seen if _is_of(one.cliques or [(c, 0, 0) for c, _ in one.candidates], slot)]
+    asked = [one for one in found.answers.seen if one.path == found.answers.first(path)]
+    seen = [one for one in asked if _is_of(one.cliques or [(c, 0, 0) for c, _ in one.candidates], slot)]
     tables = [(clique, cells, sigma / weight) for one in seen for clique, cells, sigma in one.cliques]
     one, two = (
         median(errors) if parents and (errors := [NOISE_SIZE * s * n / parents for c, n, s in tables if len(c) == k])
@@ -63,11 +91,11 @@ def _plan(prepared: Prepared, found: Rehearsal, slot: str, parents: float) -> St
         for k in (1, 2)
     )  # fmt: skip
     measured = {name for clique, _, _ in tables for name in clique}
-    columns = [name for name in schema.names if slot_of(name) == slot]
+    columns = [name for name in within(schema, path).names if slot_of(name) == slot]
     said = "" if one is None else "noise: small" if one < SMALL else "noise: large" if one < 1 else "noise: too large"
-    given = f"; {len(measured)} of {len(columns)} columns measured" if slot != PARENT else ""
+    given = f"; {len(measured)} of {len(columns)} columns measured" if slot in SLOTS and slot != PARENT else ""
     return StratumPlan(
-        stratum=slot,
+        stratum=": ".join(filter(None, (label(path), slot))),
         size=round(parents),
         size_low=None,
         size_high=None,

@@ -14,7 +14,7 @@ from stratsynth.planning.stratum import StratumPlan
 from stratsynth.release.coverage import coverage_line
 from stratsynth.release.notices import START, named, open_columns
 from stratsynth.release.page.summary import price_figure
-from stratsynth.release.page.words import joined
+from stratsynth.release.page.words import joined, without_groups
 from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
 
 MOST = 200
@@ -25,7 +25,9 @@ ENDS = (40, 20)
 
 def plan_page(plan: Plan) -> Page:
     """Return the Page of a plan: warnings, budget with prices, needs, merges, and a row for each stratum."""
-    prices = price_figure(plan.prices, plan.neighbours, plan.unit, plan.kinds, adaptive=plan.adaptive)
+    whole = bool(plan.linked_words) and plan.weights["source"] == "none"
+    steps = without_groups(plan.prices) if whole else plan.prices
+    prices = price_figure(steps, plan.neighbours, plan.unit, plan.kinds, adaptive=plan.adaptive)
     budget = f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"
     words = {"Clipped sums": plan.sums_words, "Within bins": plan.bin_sums_words}
     words |= {"Tables by strata": plan.by_tables_words}
@@ -140,7 +142,7 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) pairs on a plan's `account`, a dict: the ledger's after this fit, and every refusal.
+    """Yield (name, text) pairs on a plan's `account`, the dict of the ledger's state after this fit, and every refusal.
 
     Nothing for None: no ledger.
     """
@@ -191,10 +193,14 @@ def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
         text = (
             f"{prior['origin']}: {prior['citation']}; {prior['rows']:,} rows{dropped}{lacking}{noisy}. Assumed to be "
             f"worth the word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid "
-            "answers decide whether it is worth less"
+            "answers decide whether it is worth less, and which share of the release it makes"
         )
         yield "Prior", text
-    for table in prior.get("tables", ()):
+    if linked := prior.get("linked"):
+        homes = prior["tables"][0]["people"]
+        text = f"{prior['origin']}: {prior['citation']}; {linked:,} tables of the counted columns, of {homes:,} parents"
+        yield "Prior", f"{text}. Paid answers decide how much they count"
+    for table in prior.get("tables", ()) if not linked else ():
         error = f"standard error {table['error']:.2g}" if table["error"] else "taken to be exact for its population"
         by = " x ".join(table["columns"])
         yield "Prior", f"table of {by}: {table['citation']}; {error}. Paid answers decide how much it counts"
@@ -258,7 +264,7 @@ def _merged(plan: Plan) -> Table:
 
 
 def bracketed(text: str | None, borrowed: bool) -> str | None:
-    """Return an error's text in brackets if it is `borrowed` from everybody's model; else itself, perhaps None."""
+    """Return a text in brackets if it is `borrowed`, an error of everybody's model; else itself. None for None."""
     return f"({text})" if borrowed and text is not None else text
 
 

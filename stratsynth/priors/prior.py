@@ -20,12 +20,14 @@ from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.inputs import check_citation, check_keys
 from stratsynth.mechanisms.prior_rows import MappedPrior, PriorSource
 from stratsynth.priors.certificate_section import file_hash
+from stratsynth.priors.linked import linked_tables
 from stratsynth.priors.mapping import Rules, TranslatedSource, mapped
 from stratsynth.priors.measured import FILES, measured_tables
 from stratsynth.priors.releases import release_of
 from stratsynth.priors.tables import PublishedTable, mapped_table
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.hashes import check_files
+from stratsynth.schema.counted_tables import CountedTables
 
 if TYPE_CHECKING:
     from stratsynth.certificate import Certificate
@@ -70,6 +72,8 @@ class Prior(PriorSource):
     """Published tables."""
     behind: tuple[Path, Certificate] | None = field(default=None, repr=False)
     """Folder and certificate of the release whose noisy tables go with the rows; None for public rows."""
+    both: tuple[Source, Source] | None = field(default=None, repr=False)
+    """Sources of two linked tables, the parents' first; None for one table."""
 
     @classmethod
     def public(
@@ -112,6 +116,26 @@ class Prior(PriorSource):
                 raise UsageError(f"prior: {source.path.name} is of a release; take Prior.release({str(folder)!r}).")
             check_public_inputs(declared=[source])
         return cls(source, rules, {"origin": "public", "citation": said}, _published(tables))
+
+    @classmethod
+    def linked(cls, parent: Data, child: Data, *, citation: str) -> Prior:
+        """Return a `Prior` of two linked public tables, such as last year's households with their persons.
+
+        A fit of linked tables starts from tables of pairs of their counted columns, and departs from them where paid
+        answers disagree.
+
+        Args:
+            parent: The parent table: a file, a frame or an Arrow table, with the columns, levels and key of the schema.
+            child: The child table.
+            citation: Place of publication, which the certificate lists as taken for public.
+
+        Raises:
+            UsageError: No citation, or data that have an account. Rows are read when a fit is prepared.
+        """
+        one, other = (cls.public(data, citation=citation) for data in (parent, child))
+        assert one.source is not None  # noqa: S101 - made of data
+        assert other.source is not None  # noqa: S101 - as above
+        return cls(None, one.rules, one.stated, both=(one.source, other.source))
 
     @classmethod
     def tables(
@@ -192,7 +216,8 @@ class Prior(PriorSource):
     @property
     def origins(self) -> tuple[Any, ...]:
         """Tuple of sources, paths and frames that the prior is read from; none may be the private table."""
-        return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
+        own = self.both or (() if self.source is None else (self.source,))
+        return (*own, *(table.data for table in self.published))
 
     def in_schema(self, schema: Schema) -> MappedPrior:
         """Return a `MappedPrior`: this prior's rows and tables as level numbers of a schema; computed once each.
@@ -216,6 +241,10 @@ class Prior(PriorSource):
 
     def _mapped_once(self, schema: Schema) -> MappedPrior:
         """Return a `MappedPrior` of this prior in a schema, read anew; UsageError if its file changes meanwhile."""
+        if isinstance(schema, CountedTables):
+            return self._mapped_linked(schema)
+        if self.both is not None:
+            raise UsageError("prior: it is of two linked tables, and the fit is of one: take Prior.public(data, ...).")
         self.rules.check_names(schema)
         if self.behind is not None:
             check_files(*self.behind, [ROWS, *FILES])  # again: files may have been exchanged since
@@ -236,6 +265,23 @@ class Prior(PriorSource):
         translated = (TranslatedSource(self.source, self.rules),) if other and self.source is not None else ()
         return MappedPrior(stated, digest(stated, marks), rows, known, self.origins, translated)
 
+    def _mapped_linked(self, schema: CountedTables) -> MappedPrior:
+        """Return a `MappedPrior` of two linked tables in a schema of them; UsageError for a prior of one table."""
+        if self.both is None:
+            raise UsageError(
+                "prior: two linked tables start from two: Prior.linked(parents, children, citation=...); in a recipe "
+                "[prior] parent and child."
+            )
+        before = [file_hash(source.path) for source in self.both]
+        known, said = linked_tables(*self.both, schema, str(self.stated["citation"]))
+        if [file_hash(source.path) for source in self.both] != before:
+            raise UsageError(
+                "prior: its files have changed while they were read. Try again when nobody writes to them."
+            )
+        stated = {**self.stated, "tables": said, "linked": len(known)}
+        marks = [(one.clique, one.shares, one.error) for one in known]
+        return MappedPrior(stated, digest(stated, marks), None, known, self.origins)
+
     def _stated_of_file(self) -> dict[str, Any]:
         """Return a dict, the certificate's section on this prior's rows, with the hash of their file if it is one."""
         return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
@@ -247,6 +293,8 @@ class Prior(PriorSource):
 
 KEYS: Mapping[str, Any] = {
     "path": str,
+    "parent": str,
+    "child": str,
     "citation": str,
     "origin": str,
     "rename": Mapping,
@@ -258,6 +306,8 @@ KEYS: Mapping[str, Any] = {
 """Keys of [prior] in a recipe, with their types."""
 HELP = {
     "path": "a file with public rows, or the folder of an earlier release",
+    "parent": "of two linked tables: a file with the public rows of the parent table, such as households; with child",
+    "child": "a file with the public rows of their child table, instead of path",
     "citation": "where the rows were published; needed, but for a release, which says itself what it is",
     "origin": 'public, the default, or release; confidential rows are refused, and "confidential" says why',
     "rename": 'names that the prior has for columns, as { SEX = "sex" }',
@@ -278,6 +328,12 @@ def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
         raise UsageError(CONFIDENTIAL)
     how = {key: section[key] for key in ("rename", "recode", "without", "unknown") if key in section}
     tables = [_table(table, folder) for table in section.get("tables", ())]
+    if "parent" in section or "child" in section:
+        if set(section) - {"origin"} != {"parent", "child", "citation"} or origin != "public":
+            raise UsageError(
+                "[prior] two linked tables are parent, child and citation: public files, and no other key."
+            )
+        return Prior.linked(folder / section["parent"], folder / section["child"], citation=section["citation"])
     if "path" not in section:
         if not tables or origin == "release":
             raise UsageError(

@@ -12,6 +12,7 @@ from stratsynth.errors import MechanismError
 from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.base import Answer, Program, Setting, Unkept, check_clique
 from stratsynth.questions.reading import Exact
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.strata import Stratum, StratumPath, disjoint
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Split(WithoutRows):
         for stratum in strata:
             if stratum.columns != strata[0].columns:
                 raise MechanismError("split: all strata of a split must be of the same columns.")
-            check_clique("split", stratum.columns, schema)
+            if not isinstance(schema, CountedTables):  # which names them in each table
+                check_clique("split", stratum.columns, schema)
             for column, levels in stratum.items:
                 codes = [schema.index(column, level) for level in levels]
                 if not codes or codes != sorted(set(codes)):

@@ -116,7 +116,7 @@ class _Checks:
 
     def run(self) -> Iterator[Outcome]:
         """Yield the outcome of each check; one that needs another which failed is skipped."""
-        linked = ("values", "rules", "weights of rows", "shares and prior", "same rows", "code lists")
+        linked = ("values", "rules", "weights of rows", "code lists")
         checks: tuple[tuple[str, Callable[[], tuple[str, str]], tuple[str, ...]], ...] = (
             ("schema", self._schema, ()),
             ("data", self._data, ("schema",)),
@@ -208,8 +208,12 @@ class _Checks:
         if declared is None:
             return NOTE, "none is declared: there is no plan, and nothing to compare with what is measured"
         if self.linked is not None:
-            near = abs(declared - self.linked.counted) <= NEAR * self.linked.counted
-            said = f"{declared:,} declared; there are {self.linked.counted:,} with a {self.linked.names[1]}"
+            strata, schema = self.recipe.strata, self.recipe.schema()
+            every = isinstance(schema, CountedTables) and strata is not None and schema.linked.kind_column in strata.by
+            found = self.linked.counted + (sum(self.linked.kinds.values()) if every else 0)
+            near = abs(declared - found) <= NEAR * found
+            which = "of all kinds" if every else f"with a {self.linked.names[1]}"
+            said = f"{declared:,} declared; there are {found:,} {which}"
             return (OK, said) if near else (FAILS, f"{said}. Declare a published figure, and not this one.")
         rows = self._checked()
         people = rows.rows if rows.weight is None else rows.weight.total + rows.weight.people_cut
@@ -233,21 +237,23 @@ class _Checks:
         StratsynthError if one of them is the private table itself, by path or content.
         """
         from stratsynth.data.shared_rows import overlap
-        from stratsynth.fitting.refusals import check_inputs, refuse_private_controls
+        from stratsynth.fitting.refusals import check_inputs, private_parts, refuse_private_controls
         from stratsynth.mechanisms.prepared import origins_of
 
         if self.recipe.data.public:
             return OK, "the data are public"
         table, prepared = self.recipe.table(), self.recipe.prepared
-        check_inputs(prepared, private=table.source, rows=table.backend)
+        for source, rows, own in private_parts(table):
+            check_inputs(prepared, private=source, rows=rows, schema=own)
         if (benchmark := self.recipe.benchmark) is not None:
             schema = prepared.public.schema
             refuse_private_controls(benchmark, schema, private=table.source, rows=table.backend)
         prior = () if prepared.prior is None else prepared.prior.origins
         shared = []
         for public in (*origins_of(prepared.mechanism, prepared.strata), *prior):
-            with contextlib.suppress(SchemaError):  # nothing in common
-                shared.append(overlap(table.source, public, table.schema))
+            for source, _, own in private_parts(table):
+                with contextlib.suppress(SchemaError):  # nothing in common
+                    shared.append(overlap(source, public, own or table.schema))
         if suspicious := [each for each in shared if each.suspicious]:
             return NOTE, " ".join(map(str, suspicious))
         return OK, "neither shares nor prior are the private table, or most of it"

@@ -12,9 +12,9 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from stratsynth.errors import SchemaError
+from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema.bands import Bands
 from stratsynth.schema.columns import Categorical, Numeric
 from stratsynth.schema.consistent import Spans, adds_up, differs, rules_where, spans_between, spans_of, takes
@@ -24,7 +24,7 @@ from stratsynth.schema.schema import PUBLIC, Schema, Unit
 from stratsynth.schema.weight import RowWeight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from stratsynth.schema.columns import Column
 
@@ -40,6 +40,8 @@ STATE, PREVIOUS, DIFFERENCE = "ST", "PREV", "DIF"
 """State of the household, the number of the person before, and the difference from it."""
 FEW = ("0", "1", "2+")
 """Numbers of persons left that a state tells apart."""
+Items = tuple[tuple[str, tuple[str, ...]], ...]
+"""Columns of a stratum, each with its levels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +58,91 @@ class SharedWeight(Unit):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountedTables(Schema):
-    """Columns of the counted tables of a linked schema, or some of them."""
+    """Columns of the counted tables of a linked schema, or some of them.
+
+    Strata name columns of the parent by themselves: `TEN` stands for `parent.TEN`, `second.TEN` and so on.
+    """
 
     linked: LinkedSchema = field(kw_only=True)
     """Schema of the two tables."""
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the linked schema's file and of the columns that are here, in hexadecimal."""
-        return hashlib.sha256(json.dumps([self.linked.to_toml(), list(self.columns)]).encode()).hexdigest()
+        """SHA-256 of the linked schema's file and of the columns that are here, in hexadecimal.
+
+        Also of levels and rules, where these are those of a stratum.
+        """
+        stated: list[Any] = [self.linked.to_toml(), list(self.columns)]
+        whole = self.linked.__dict__.get("counted")
+        if whole is not None and whole is not self:
+            levels = {n: c.all_levels for n, c in self.columns.items() if c.all_levels != whole.levels(n)}
+            rules = [rule for rule in whole.rules if rule.names <= self.columns.keys()]
+            own = [[rule.when, rule.never] for rule in self.rules] if list(self.rules) != rules else None
+            stated += [] if not levels and own is None else [levels, own]
+        return hashlib.sha256(json.dumps(stated).encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        """Return one line: the linked schema, and the number of columns that are counted of it."""
+        return f"CountedTables({self.linked!r}; {len(self.names)} counted columns)"
+
+    @property
+    def listed(self) -> str:
+        """Names of the columns of both tables, as one text."""
+        tables = zip(self.linked.names, (self.linked.parent, self.linked.child), strict=True)
+        return "; ".join(f"{name}: {table.listed}" for name, table in tables)
+
+    def column(self, name: str) -> Column:
+        """Return the column of this `name`, or the counted one of a parent's column; SchemaError if there is none."""
+        of_parents = (PARENT, *self.linked.kinds)
+        own = [] if name in self.columns else [s for s in of_parents if named(s, name) in self.columns]
+        return super().column(named(own[0], name) if own else name)
+
+    def restrict(self, names: Iterable[str]) -> Schema:
+        """Return the schema of the columns `names` alone; of columns that the parent's file has, as it has them."""
+        wanted = frozenset(names)
+        of_file = wanted and wanted.isdisjoint(self.columns) and wanted <= self.linked.parent.columns.keys()
+        return self.linked.parent.restrict(wanted) if of_file else super().restrict(wanted)
+
+    def alongside(self, name: str) -> tuple[str, ...]:
+        """Return a tuple of the columns that a rule on the column `name` may name too: those of its table, last first.
+
+        The last ones are in every step that has the table.
+        """
+        return tuple(each for each in reversed(self.names) if slot_of(each) == slot_of(name))
+
+    def at(self, items: Items) -> tuple[CountedTables, Items]:
+        """Return (counted tables of the parents of a stratum, its columns in each with their levels).
+
+        `items` are pairs of a parent's column and levels. SchemaError for columns that not all of these parents have,
+        and levels of several kinds.
+        """
+        if any(name in self.columns for name, _ in items):  # of one counted table, by its own names
+            return self, items
+        slots = self._slots_at(dict(items))
+        inner = self._with(slots)
+        for name, _ in items:
+            if named(slots[0], name) not in inner.columns:
+                raise SchemaError(
+                    f"strata of linked tables are by columns of a {self.linked.names[0]}, and {name} is none that all "
+                    f"of theirs have{nearest(name, [n.partition('.')[2] for n in inner.of(slots[0]).names])}"
+                )
+        every = ((named(slot, name), levels) for name, levels in items for slot in slots)
+        return inner, tuple((name, levels) for name, levels in every if name in inner.columns)
+
+    def _slots_at(self, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Return a tuple of the names of the counted tables of parents with these `levels` by column."""
+        column = self.linked.kind_column
+        if column is None or column not in levels:
+            return SLOTS
+        mine = set(levels[column])
+        kinds = {"occupied": self.linked.occupied[column], **{n: k.levels for n, k in self.linked.kinds.items()}}
+        found = [name for name, own in kinds.items() if mine <= set(own)]
+        if not found:
+            raise SchemaError(
+                f"strata: {column} {' and '.join(sorted(mine))} is of no kind, or of several: a stratum is of one kind "
+                "of `kinds`, which have all levels of their column between them"
+            )
+        return SLOTS if found[0] == "occupied" else (found[0],)
 
     def to_toml(self) -> str:
         """Return the linked schema as TOML text, of format stratsynth-schema/2."""
@@ -72,7 +150,10 @@ class CountedTables(Schema):
 
     def of(self, slot: str) -> CountedTables:
         """Return `CountedTables` with the columns of the table called `slot` alone, under their names here."""
-        found = self.restrict(name for name in self.columns if slot_of(name) == slot)
+        return self._with((slot,))
+
+    def _with(self, slots: tuple[str, ...]) -> CountedTables:
+        found = self.restrict(name for name in self.columns if slot_of(name) in slots)
         assert isinstance(found, CountedTables)  # noqa: S101 - of the same class
         return found
 
@@ -103,15 +184,18 @@ def difference_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def states(linked: LinkedSchema) -> tuple[str, ...]:
-    """Return a linked schema's states of a household with rows left: (meeting the condition)/(not), or all left."""
+    """Return a tuple of texts, a linked schema's states of rows left: "1/0" (meeting the condition/not), or "1"."""
     if linked.state is None:
         return FEW[1:]
     return tuple(f"{one}/{other}" for one in FEW for other in FEW if (one, other) != ("0", "0"))
 
 
 def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
-    """Return a dict from column to levels of the counted table called `slot` of the linked schema, columns in order."""
-    parent = {name: column.all_levels for name, column in linked.parent.columns.items()}
+    """Return {column: tuple of levels} of the counted table called `slot` of the linked schema, columns in order."""
+    parent = {name: linked.parent.levels(name) for name in linked.columns_of(slot)}
+    if slot in linked.kinds:
+        first = linked.child.columns if linked.kinds[slot].single else {}
+        return parent | {REFERENCE + name: column.all_levels for name, column in first.items()}
     for name, each in linked.counts.items():
         parent[name] = each.levels
     own = {name: column.all_levels for name, column in linked.child.columns.items()}
@@ -139,7 +223,7 @@ def counted_tables(linked: LinkedSchema) -> CountedTables:
     """Return `CountedTables`, the schema of what is counted of the `LinkedSchema` `linked`."""
     columns: dict[str, Column] = {
         named(slot, name): Categorical(levels=levels)
-        for slot in SLOTS
+        for slot in (*SLOTS, *linked.kinds)
         for name, levels in slot_levels(linked, slot).items()
     }
     drafted = [table for table in (linked.parent, linked.child) if table.origin != PUBLIC]
@@ -164,11 +248,13 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
         if others:
             yield Rule(when={size: plain.levels(size)}, never={named(PARENT, name): others})
     for rule in linked.parent.rules:
-        yield from _renamed(rule, linked.parent, {n: named(PARENT, n) for n in rule.names}, linked.counts)
+        if rule.names.isdisjoint(linked.absent):
+            yield from _renamed(rule, linked.parent, {n: named(PARENT, n) for n in rule.names}, linked.counts)
     for rule in linked.child.rules:
         yield from _renamed(rule, linked.child, {n: named(PARENT, REFERENCE + n) for n in rule.names})
         for slot in (SECOND, OTHERS, REST):
             yield from _renamed(rule, linked.child, {n: named(slot, n) for n in rule.names})
+    yield from _of_kinds(linked)
     yield from _consistent(linked)
     for number, rule in enumerate(linked.rules, start=1):
         if not isinstance(rule, Rule):
@@ -183,6 +269,16 @@ def _rules(linked: LinkedSchema, plain: Schema) -> Iterator[Rule]:
         )
         found.cells(plain)  # refuses columns and levels that there are not
         yield found
+
+
+def _of_kinds(linked: LinkedSchema) -> Iterator[Rule]:
+    """Yield each `Rule` of both tables of a `LinkedSchema` on the columns that other kinds of parents have."""
+    for slot, kind in linked.kinds.items():
+        for rule in linked.parent.rules:
+            if rule.names.issubset(linked.columns_of(slot)):
+                yield from _renamed(rule, linked.parent, {n: named(slot, n) for n in rule.names})
+        for rule in linked.child.rules if kind.single else ():
+            yield from _renamed(rule, linked.child, {n: named(slot, REFERENCE + n) for n in rule.names})
 
 
 def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
@@ -210,9 +306,9 @@ def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
 def _renamed(
     rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
 ) -> Iterator[Rule]:
-    """Yield a schema's `Rule` as ones of levels, columns renamed by `names`; none where it forbids nothing.
+    """Yield a schema's `rule` as `Rule`s of levels, columns renamed by a dict `names`; none where it forbids nothing.
 
-    A column of `counts` has the levels of its `ChildCount`: those whose numbers all meet the rule's condition.
+    A column in the dict `counts` has the levels of its `ChildCount`: those whose numbers all meet the condition.
     """
     for never, box in zip(rule.never, rule.cells(schema), strict=True):
         levels = {
@@ -228,7 +324,7 @@ def _renamed(
 
 
 def _counted(count: ChildCount, column: Column, codes: frozenset[int]) -> tuple[str, ...]:
-    """Return a `ChildCount`'s levels all of whose numbers have one of these codes in a column of the parent."""
+    """Return a tuple of a `ChildCount`'s levels all of whose numbers have one of these codes in a parent's column."""
     if isinstance(column, Numeric):
         spans = [column.extents[code] for code in codes if code < len(column.extents)]
         met = [any(low <= number <= top for low, top in spans) for number in range(MOST_DRAWN + 1)]

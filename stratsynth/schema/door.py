@@ -46,6 +46,11 @@ class SchemaDoor:
         return f"Schema({columns}: {names}{rules}; from {schema.origin})"
 
     @property
+    def listed(self) -> str:
+        """Names of the columns, as one text."""
+        return ", ".join(cast("Schema", self).names)
+
+    @property
     def most_rows(self) -> int:
         """Largest number of rows of one unit; rows of a unit may be equal, and are no independent sample."""
         unit = cast("Schema", self).unit

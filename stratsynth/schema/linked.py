@@ -28,6 +28,7 @@ from stratsynth.checks import check_integer, flag, is_list, is_number, quoted_va
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import checks
 from stratsynth.schema.columns import Numeric
+from stratsynth.schema.kinds import ParentKind, check_kinds
 from stratsynth.schema.rules import Condition, Rule
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.text import check_text
@@ -77,7 +78,7 @@ class ChildCount:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels of the counted column: from `least` on, and the top with a plus."""
+        """Tuple of levels of the counted column, texts: from `least` on, and the top with a plus."""
         return (*map(str, range(self.least, self.top)), f"{self.top}+")
 
 
@@ -126,6 +127,11 @@ class LinkedSchema:
     """Weight of a parent in each counted table, which its rows share; it is in the unit of what is measured."""
     occupied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Levels of one column of the parent whose rows are counted, such as TYPEHUGQ = ["1"]; empty for all."""
+    kinds: Mapping[str, ParentKind] = field(default_factory=dict)
+    """Other kinds of parents by name, each with levels of the column of `occupied` and its own columns: disjoint strata
+    of a fit by that column, of which a fit without strata counts none."""
+    absent: tuple[str, ...] = ()
+    """Columns of the parent that do not exist for those with child rows, such as VACS."""
     rules: tuple[Rule, ...] = ()
     """Combinations that cannot occur across the tables, by the names of the counted columns; a name without
     `second.` or `others.` before it is of the parent's counted table."""
@@ -137,10 +143,14 @@ class LinkedSchema:
             table = getattr(self, name)
             if not isinstance(table, Schema):
                 raise SchemaError(f"{name} must be a Schema, not {quoted_value(table)}")
-            if table.unit != "record" or table.row_weight.column is not None or table.row_weight.most != 1:
+            if table.unit != "record":
                 raise SchemaError(
-                    f"{name}: the unit of linked tables is a {self.names[0]} with all its rows; leave `unit` and "
-                    "`weight` out of it"
+                    f"{name}: the unit of linked tables is a {self.names[0]} with all its rows; leave `unit` out"
+                )
+            if table.row_weight.column is not None or table.row_weight.most != 1:
+                raise SchemaError(
+                    f"{name}: rows of a {self.names[0]} share one weight, and how far weights of a survey could move a "
+                    "table is not proven; leave `weight` out, and bring groups to published shares by strata"
                 )
         check_text("key", self.key)
         order = (self.order,) if isinstance(self.order, str) else checks.items("order", self.order)
@@ -161,6 +171,9 @@ class LinkedSchema:
         object.__setattr__(self, "differences", _ends("differences", self.differences))
         self._settle_bands()
         self._check_occupied()
+        object.__setattr__(self, "absent", tuple(checks.items("absent", self.absent)))
+        check_kinds(self)
+        object.__setattr__(self, "kinds", dict(self.kinds))
         self.counted  # noqa: B018 - a schema whose counted tables cannot be made is refused here
 
     def __eq__(self, other: object) -> bool:
@@ -186,7 +199,7 @@ class LinkedSchema:
 
     @property
     def counts(self) -> dict[str, ChildCount]:
-        """Derived columns that are counts, by name."""
+        """Mapping from name to `ChildCount` of the derived columns that are counts; {} without any."""
         return {name: each for name, each in self.derived.items() if isinstance(each, ChildCount)}
 
     @property
@@ -205,12 +218,31 @@ class LinkedSchema:
         return next(((n, each) for n, each in self.derived.items() if isinstance(each, ChildSum)), None)
 
     @property
+    def kind_column(self) -> str | None:
+        """Name of the parent's column that tells kinds apart; None where all parents are counted."""
+        return next(iter(self.occupied), None)
+
+    def columns_of(self, kind: str = "occupied") -> tuple[str, ...]:
+        """Tuple of names of the parent's columns that exist for a kind, by its name, in the order of the parent."""
+        if kind not in self.kinds:
+            return tuple(name for name in self.parent.names if name not in self.absent)
+        own = {self.kind_column, *self.kinds[kind].columns}
+        return tuple(name for name in self.parent.names if name in own)
+
+    def codes_of(self, kind: str = "occupied") -> dict[str, tuple[int, ...]]:
+        """Return the level numbers of parents of a kind, by its name, in each of its columns; of others it has all."""
+        levels = self.kinds[kind].levels if kind in self.kinds else self.occupied.get(str(self.kind_column), ())
+        own = {name: self.parent.levels(name) for name in self.columns_of(kind)}
+        own |= {} if self.kind_column is None else {self.kind_column: levels}
+        return {name: tuple(self.parent.index(name, level) for level in found) for name, found in own.items()}
+
+    @property
     def beside(self) -> tuple[str, ...]:
-        """Names of columns of the child that are read and not counted: the key, and what orders the rows."""
+        """Tuple of names of columns of the child that are read and not counted: the key, and what orders the rows."""
         return (self.key, *(name for name in self.order if name not in self.child.columns))
 
     def codes_where(self, count: ChildCount) -> dict[str, frozenset[int]]:
-        """Return the level numbers that meet the condition of a `ChildCount`, by column of the child."""
+        """Return {column of the child: set of the level numbers that meet it} for the condition of a `ChildCount`."""
         return {
             name: frozenset(self.child.index(name, level) for level in levels_of(self.child, name, condition))
             for name, condition in count.where.items()

@@ -1,7 +1,8 @@
 """Schema files of two linked tables: format stratsynth-schema/2, a table of TOML for each, and what links them.
 
-`[tables.household]` has `key`, `kinds`, `columns` and `derived`; `[tables.person]` has `parent`, `order`, `slots`,
-`most`, `difference` and `columns`; `[unit]` names the parent. The names of the tables are free.
+`[tables.household]` has `key`, `kinds`, with a table for each other kind, `columns` and `derived`; `[tables.person]`
+has `parent`, `order`, `slots`, `most`, `difference` and `columns`; `[unit]` names the parent. The names of the tables
+are free.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from stratsynth.checks import path as given_path
 from stratsynth.checks import quoted_value
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import toml
+from stratsynth.schema.kinds import ParentKind
 from stratsynth.schema.linked import DIFFERENCES, ChildCount, ChildSum, Derived, LinkedSchema
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import Schema
@@ -57,6 +59,8 @@ def dumped(linked: LinkedSchema) -> str:
     if linked.occupied:
         [(column, levels)] = linked.occupied.items()
         above["kinds"] = {"column": column, "occupied": list(levels)}
+        above["kinds"] |= {"absent": list(linked.absent)} if linked.absent else {}
+        above["kinds"] |= {name: _of_kind(kind, child) for name, kind in linked.kinds.items()}
     below: dict[str, Any] = {
         "parent": parent, "order": list(linked.order), "slots": list(SLOTS), "most": linked.most
     }  # fmt: skip
@@ -90,7 +94,8 @@ def _linked(given: Mapping[str, Any], parent: str, child: str) -> LinkedSchema:
     if tuple(below.get("slots", SLOTS)) != SLOTS:
         raise SchemaError(f"slots must be {list(SLOTS)}, the one way in which child rows are counted")
     kinds, apart = _table("kinds", above.get("kinds", {})), _table("difference", below.get("difference", {}))
-    _known("kinds", kinds, ("column", "occupied"), ("column", "occupied") if kinds else ())
+    others = {name: keys for name, keys in kinds.items() if isinstance(keys, dict)}
+    _known("kinds", kinds, ("column", "occupied", "absent", *others), ("column", "occupied") if kinds else ())
     _known("difference", apart, ("column", "ends", "previous"), ("column",) if apart else ())
     derived = _table("derived", above.get("derived", {}))
     rules = given.get("forbid", [])
@@ -110,6 +115,8 @@ def _linked(given: Mapping[str, Any], parent: str, child: str) -> LinkedSchema:
         previous=apart.get("previous"),
         **({"weight": unit["weight"]} if "weight" in unit else {}),
         occupied={kinds["column"]: kinds["occupied"]} if kinds else {},
+        kinds={name: _kind(name, keys, child) for name, keys in others.items()},
+        absent=tuple(kinds.get("absent", ())),
         rules=tuple(Rule(**rule) for rule in rules),
         names=(parent, child),
     )
@@ -121,9 +128,21 @@ def _columns_of(schema: Schema) -> dict[str, Any]:
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> Schema:
-    """Return the `Schema` of the table `name` by the mapping `keys`, [tables.name], as a file of it alone is read."""
+    """Return the `Schema` of the table `name` by `keys`, the mapping [tables.name], as a file of it alone is read."""
     alone = {"format": toml.FORMAT, **{key: keys[key] for key in _TABLE if key in keys}}
     return Schema.from_toml_text(toml.dumped(alone), name=f"tables.{name}")
+
+
+def _of_kind(kind: ParentKind, child: str) -> dict[str, Any]:
+    """Return the keys of a `ParentKind`, with the number of its rows in the table `child` that are counted."""
+    return {"levels": list(kind.levels), "columns": list(kind.columns), child: int(kind.single)}
+
+
+def _kind(name: str, keys: Mapping[str, Any], child: str) -> ParentKind:
+    _known(f"kinds {name}", keys, ("levels", "columns", child), ("levels",))
+    if type(keys.get(child, 0)) is not int or keys.get(child, 0) not in (0, 1):
+        raise SchemaError(f"kinds {name}: {child} is 1, where each has one {child} row that is counted, or 0")
+    return ParentKind(levels=keys["levels"], columns=keys.get("columns", ()), single=bool(keys.get(child, 0)))
 
 
 def _keys(each: Derived, child: str) -> dict[str, Any]:
@@ -157,7 +176,7 @@ def _derived(name: str, given: object, child: str) -> Derived:
 
 
 def _where(given: object) -> dict[str, Any]:
-    """Return conditions by column: `given` a table of levels and ranges, or one comparison as text: "AGEP < 18"."""
+    """Return {column: condition}: `given`, a table of levels and ranges, or one comparison as text: "AGEP < 18"."""
     if not isinstance(given, str):
         return _table("where", given)
     match = re.fullmatch(r"\s*(\S+)\s*(<=|>=|<|>|=)\s*(-?\d+)\s*", given)

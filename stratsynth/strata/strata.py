@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from stratsynth.schema import Schema
+from stratsynth.schema.counted_tables import CountedTables
 from stratsynth.schema.narrow import narrow
 from stratsynth.strata.ruled import impossible, inside
 
@@ -114,8 +115,9 @@ def within(schema: Schema, path: StratumPath) -> Schema:
     differ only in single levels of columns that no rule names share one schema, made once.
     """
     for stratum in path:
+        schema, own = schema.at(stratum.items) if isinstance(schema, CountedTables) else (schema, stratum.items)
         ruled, items = {name for rule in schema.rules for name in rule.names}, []
-        for name, levels in stratum.items:
+        for name, levels in own:
             column = schema.column(name)
             if ruled:
                 for level in levels:

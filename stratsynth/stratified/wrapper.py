@@ -39,7 +39,7 @@ class Around(Mechanism[R]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Names of disclosures without noise, of the weights and then of the inner mechanism, each once."""
+        """Tuple of names of disclosures without noise, of the weights, then of the inner mechanism, each once."""
         return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
 
     @property
@@ -56,6 +56,11 @@ class Around(Mechanism[R]):
     def takes_known(self) -> bool:
         """True if the inner mechanism takes known tables for exact and asks nothing of them."""
         return self.inner.takes_known
+
+    @property
+    def takes_linked(self) -> bool:
+        """True if the inner mechanism fits two linked tables."""
+        return self.inner.takes_linked
 
     @property
     def public_rows_only(self) -> bool:

@@ -153,8 +153,8 @@ def _measurements(
 ) -> None:
     """Add a finding to `notes` if the folder holds tables or sums, by stratum and noise, that no charge paid for.
 
-    `paths` maps a charge's path to the stratum's label. `strict` is False if charges of unknown kinds may have paid for
-    more.
+    `paths` maps each stratum's path, as charges have it, to its label. `strict` is False if charges of unknown kinds
+    may have paid for more.
     """
     tables: Counter[Kind] = Counter()
     sums: Counter[Kind] = Counter()
@@ -173,9 +173,10 @@ def _measurements(
 
 
 def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: bool) -> None:
-    """Add to `notes` the outcome for tables `held` and `paid`, counted by (stratum, noise), which must be equal.
+    """Compare noisy tables `held`, in measurements, and `paid`, by charges.
 
-    Unless `strict`, more may have been released by unknown questions.
+    Add the outcome to `notes`: they must be equal. Both are Counters of (stratum's label, deviation of the noise).
+    Unless `strict`, unknown questions may have released more: then a difference is only noted in `unchecked`.
     """
     if held == paid:
         if not held:
@@ -195,9 +196,10 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """Add a finding to `notes` if the sums `held`, counted by (stratum, noise), are more than those `paid`.
+    """Add a finding to `notes` if noisy sums `held`, in measurements, are more than those `paid`; else checks passed.
 
-    Charged ones not released are allowed: older versions and long descents have such.
+    Both are Counters of (stratum's label, deviation of the noise). Charged ones not released are noted in `unchecked`:
+    older versions and long descents have such.
     """
     if held - paid:
         name, sigma = next(iter(held - paid))
@@ -231,7 +233,7 @@ def noise_of(charge: Charge) -> float:
 
 
 def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Yield (stratum, True for a sum, noise's deviation) of each table and sum in a release folder's measurements."""
+    """Yield (stratum's label, True for a sum, noise's deviation) for each table and sum in a folder's measurements."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

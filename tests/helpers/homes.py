@@ -6,6 +6,7 @@ import pandas as pd
 import stratsynth as ss
 from stratsynth.data.linked_rows import read_linked, slots_of
 from stratsynth.data.sources import open_source
+from stratsynth.schema.kinds import ParentKind
 from stratsynth.schema.linked import ChildCount, ChildSum, LinkedSchema
 
 HOUSEHOLD = ss.Schema(
@@ -36,6 +37,29 @@ SCHEMA = LinkedSchema(
     difference="AGEP",
     occupied={"KIND": ("1",)},
 )
+OF_KINDS = LinkedSchema(
+    parent=ss.Schema(
+        {
+            "KIND": ss.Categorical(levels=("1", "2", "3", "4")),
+            "TEN": ss.Categorical(levels=("1", "2")),
+            "AREA": ss.Categorical(levels=("n", "s")),
+            "VACS": ss.Categorical(levels=("rent", "sale", "other")),
+        }
+    ),
+    child=ss.Schema({"AGEP": PERSON.columns["AGEP"], "SEX": PERSON.columns["SEX"]}),
+    key="SERIALNO",
+    order="SPORDER",
+    most=9,
+    derived={"NP": ChildCount(top=6), "N18": ChildCount(where={"AGEP": "..17"}, besides_reference=True, top=3)},
+    difference="AGEP",
+    occupied={"KIND": ("1",)},
+    kinds={
+        "vacant": ParentKind(levels=("2",), columns=("AREA", "VACS")),
+        "quarters": ParentKind(levels=("3", "4"), columns=("AREA",), single=True),
+    },
+    absent=("VACS",),
+)
+"""Three kinds of parents with columns of their own: with child rows, vacant without, and of one child row each."""
 PLAIN = LinkedSchema(
     parent=ss.Schema({"TEN": ss.Categorical(levels=("1", "2"))}),
     child=ss.Schema({"SEX": ss.Categorical(levels=("1", "2"))}),
@@ -57,6 +81,18 @@ def tables(n=300, seed=0):
     income = np.where(age < 15, np.nan, rng.gamma(2, 10_000, len(owner)).round())
     persons = {"SERIALNO": owner, "SPORDER": place + 1, "AGEP": age, "SEX": 1 + place % 2, "PINCP": income}
     return parents, pd.DataFrame(persons).sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def tables_of_kinds(n=300, seed=0):
+    """Return (households, persons) of n units: three in five occupied, others vacant, or quarters of one person."""
+    parents, persons = tables(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    kind = rng.choice([1, 2, 3, 4], n, p=[0.6, 0.15, 0.15, 0.1])
+    parents = parents.drop(columns=["HINCP"]).assign(KIND=kind, AREA=rng.choice(["n", "s"], n))
+    parents["TEN"] = parents["TEN"].where(kind == 1).astype("Int64")
+    parents["VACS"] = np.where(kind == 2, rng.choice(["rent", "sale", "other"], n), None)
+    own = kind[persons["SERIALNO"]]
+    return parents, persons[(own == 1) | ((own > 2) & (persons["SPORDER"] == 1))].drop(columns=["PINCP"])
 
 
 def slots(parents, persons, schema=SCHEMA):

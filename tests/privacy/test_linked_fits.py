@@ -26,7 +26,9 @@ HOWS = {
     "mst chain": Linked(base="mst", children="chain"),
     "aim chain": Linked(base={"name": "aim", "rounds": 4, "model_cells": 2**14}, children="chain"),
     "mst independent": Linked(base="mst", children="independent"),
+    "mst with a prior": Linked(base="mst", children="chain", split={"parent": 0.4, "second": 0.4, "others": 0.2}),
 }
+PRIOR = ss.Prior.linked(*homes.tables(400, seed=7), citation="last year's file")
 
 
 class Recorder(AnswerSource):
@@ -44,9 +46,9 @@ class Recorder(AnswerSource):
         return found
 
 
-def fitted(how, parents, persons, given=None):
+def fitted(how, parents, persons, given=None, budget=BUDGET):
     """Run a fit's program; return (its model, the recorder, the account)."""
-    prepared = prepare(how, homes.SCHEMA.counted, BUDGET, 250)
+    prepared = prepare(how, homes.SCHEMA.counted, budget, 250, PRIOR if how is HOWS["mst with a prior"] else None)
     table = open_tables(parents, persons, schema=homes.SCHEMA, declared_size=250)
     account = ProcessLedger().open(Request("", "", prepared.budget, per_unit(prepared.allot), 0))
     recorder = Recorder(PrivateAnswers(table.backend.rows, account, SeededEntropy(0), prepared.admit), given)
@@ -100,6 +102,38 @@ def test_a_household_exchanged_or_a_person_more_costs_what_the_certificate_says(
     ):
         assert cost(recorder, (parents, persons), other, Neighbours.ADD_REMOVE) <= exchanged
     assert how.adaptive or exchanged < 3 * account.spending.spent()
+
+
+@pytest.mark.parametrize("how", ["mst independent", "aim chain"])
+def test_with_neighbours_that_exchange_a_household_it_is_within_what_was_paid(how):
+    """Also for one that counts nothing, and for a person who joins: that is an exchange of their household."""
+    parents, persons = homes.tables(250)
+    _, recorder, account = fitted(HOWS[how], parents, persons, budget=ss.Budget(2, 1e-9, "replace"))
+    spent = account.spending.spent()
+    assert spent <= account.allot.amount
+    sizes = persons.groupby("SERIALNO").size()
+    large, small = sizes.idxmax(), sizes.idxmin()
+    mine, others = persons[persons["SERIALNO"] == large], persons[persons["SERIALNO"] != small]
+    costs = [
+        cost(recorder, (parents, persons), (parents, other), Neighbours.REPLACE)
+        for other in (
+            pd.concat([others, mine.assign(SERIALNO=small)]),
+            others,
+            pd.concat([persons, mine[:1].assign(SERIALNO=small, SPORDER=7)]),
+        )
+    ]
+    assert max(costs) <= spent
+    assert costs[0] > spent / 8
+
+
+def test_a_certificate_of_exchanged_households_says_so(tmp_path):
+    table = open_tables(*homes.tables(250), schema=homes.SCHEMA, declared_size=250)
+    release = ss.fit(HOWS["mst independent"], table, ss.Budget(2, 1e-9, "replace"))
+    assert ss.verify(release.save(tmp_path / "release", rows=5)).ok
+    assert release.certificate["prices"]["replace"] == pytest.approx(2)
+    counts = [charge for charge in release.certificate["charges"] if charge["kind"] == "counts"]
+    assert all((c["sensitivity"]["replace"] / 60) ** 2 == pytest.approx(2 * c["cliques"]) for c in counts)
+    assert all(c["rho"] == pytest.approx(60**2 * c["cliques"] / c["sigma"] ** 2) for c in counts)
 
 
 def test_one_household_exchanged_changes_nothing_but_the_answers(done):

@@ -179,9 +179,10 @@ def test_the_rows_that_are_counted_keep_to_the_weight_of_the_schema():
 
 def test_a_table_has_the_columns_of_one_counted_table_and_of_all_its_rows():
     rows = homes.rows(*homes.tables(30))
-    for path, clique in (((), ("parent.TEN", "second.SEX")), ((Stratum.of({"parent.TEN": "1"}),), ("parent.NP",))):
-        with pytest.raises(StratsynthError, match="one counted table"):
-            rows.counts([(path, [clique])])
+    with pytest.raises(StratsynthError, match="one counted table"):
+        rows.counts([((), [("parent.TEN", "second.SEX")])])
+    with pytest.raises(StratsynthError, match="by those of a key"):
+        rows.counts([((), [("TEN",)])])
     for reading in (rows.sums, rows.columns, rows.frame):
         with pytest.raises(StratsynthError, match="counted"):
             reading(())
@@ -192,6 +193,87 @@ def test_what_cannot_be_read_is_told_in_one_sentence_that_quotes_nothing():
     with pytest.raises(StratsynthError, match="could not be read") as found:
         homes.rows(parents, persons.drop(columns="SEX"))
     assert found.value.__cause__ is None
+
+
+@pytest.mark.parametrize("column", ["SEX", "AGEP", "DIF", "ST", "parent.TEN", "second.SEX"])
+def test_strata_are_by_columns_of_which_a_household_has_one_value(column):
+    """Rows of one household in several strata would be charged as if these were of others."""
+    rows, levels = homes.rows(*homes.tables(30)), homes.SCHEMA.counted
+    name = column if "." in column else f"others.{column}"
+    path = (Stratum.of({column: levels.levels(name)[0]}),)
+    for slot in ("second", "others", "rest"):
+        with pytest.raises(StratsynthError, match="by those of a key"):
+            rows.counts([(path, [(f"{slot}.NP",)])])
+
+
+@pytest.mark.parametrize("column", ["TEN", "NP", "N18", "R_SEX", "R_AGEP", "HINCP"])
+def test_all_rows_of_a_household_are_in_one_stratum_in_every_counted_table(column):
+    """Strata of one household: in every counted table all of its weight is in the same one of them."""
+    parents, persons = homes.tables(40)
+    levels = homes.SCHEMA.counted.levels(column)
+    cliques = [(f"{slot}.{other}",) for slot, other in (("parent", "KIND"), ("second", "SEX"), ("others", "ST"))]
+    strata = [(Stratum.of({column: level}),) for level in levels]
+    for key in parents["SERIALNO"][:12]:
+        rows = homes.rows(parents[parents["SERIALNO"] == key], persons[persons["SERIALNO"] == key])
+        found = np.array([[int(t.sum()) for t in each] for each in rows.counts([(path, cliques) for path in strata])])
+        whole = [int(table.sum()) for table in rows.counts([((), cliques)])[0]]
+        assert found.sum(axis=0).tolist() == whole
+        assert (found.max(axis=0) == whole).all()
+        assert len({int(place) for place, total in zip(found.argmax(axis=0), whole, strict=True) if total}) == 1
+
+
+UNIT = st.tuples(
+    st.sampled_from([0, 1, 2, 3, None]),
+    st.sampled_from([1, 1, 2, 3, 4, 7]),
+    st.sampled_from([1, 2, None]),
+    st.sampled_from(["n", "s", None]),
+    st.sampled_from(["rent", "sale", None]),
+)
+
+
+def units(parents, persons):
+    """Return two frames of tuples: key, kind, tenure, area and vacancy; those of `frames` for persons."""
+    above = pd.DataFrame(parents, columns=["SERIALNO", "KIND", "TEN", "AREA", "VACS"])
+    return above.astype({"SERIALNO": "Int64", "TEN": "Int64"}), frames([], persons)[1]
+
+
+def read_units(parents, persons):
+    return homes.lines(homes.slots(*units(parents, persons), homes.OF_KINDS))
+
+
+@settings(max_examples=20)
+@given(st.lists(UNIT, max_size=8), st.lists(CHILD, max_size=14), st.randoms(use_true_random=False))
+def test_units_of_all_kinds_come_from_one_key_alone_and_each_key_is_of_one_kind(parents, persons, random):
+    keys = {row[0] for row in (*parents, *persons)}
+    alone = [read_units([p for p in parents if p[0] == k], [c for c in persons if c[0] == k]) for k in keys]
+    whole = read_units(parents, persons)
+    assert whole == (added(*alone) if alone else read_units([], []))
+    assert whole == read_units(random.sample(parents, len(parents)), random.sample(persons, len(persons)))
+    for each in alone:
+        of_kinds = [bool(each["parent"]), bool(each["vacant"]), bool(each["quarters"])]
+        assert sum(of_kinds) <= 1
+        assert of_kinds[0] or not (each["second"] or each["others"] or each["rest"])
+        assert all(sum(row[-1] for row in rows) <= W for rows in each.values())
+
+
+def test_what_units_of_other_kinds_become():
+    """By hand: a vacant unit with a person of its key, quarters with two, one without any, and one without an area."""
+    parents = [(1, 2, None, "s", "sale"), (2, 4, None, "n", None), (3, 3, None, "n", None), (4, 2, None, None, "rent")]
+    persons = [(1, 1, 40, 1, None), (2, 2, 3, 2, None), (2, 1, 90, 1, None)]
+    found, schema = homes.slots(*units(parents, persons), homes.OF_KINDS), homes.OF_KINDS.counted
+    named = {
+        slot: [
+            {name: schema.levels(f"{slot}.{name}")[codes[i]] for name, codes in found[slot].codes.items()}
+            for i in range(len(found[slot].owner))
+        ]
+        for slot in ("vacant", "quarters", "parent")
+    }
+    assert named == {
+        "vacant": [{"KIND": "2", "AREA": "s", "VACS": "sale"}],
+        "quarters": [{"KIND": "4", "AREA": "n", "R_AGEP": "65-99", "R_SEX": "1"}],
+        "parent": [],
+    }
+    assert found["vacant"].weight.tolist() == found["quarters"].weight.tolist() == [W]
 
 
 # Sensitivity, by enumeration of small worlds

@@ -33,6 +33,22 @@ def test_households_are_loaded_with_their_key(tmp_path, year):
     assert (frame["HINCP"].notna() == lived).all()
 
 
+@pytest.mark.parametrize("year", [2018, 2024])
+def test_they_get_a_column_of_their_kind(tmp_path, year):
+    raw = bureau.households(400, year)
+    raw.to_csv(tmp_path / "psam_h42.csv", index=False)
+    for columns in (None, ["SERIALNO", "KIND", "TEN"]):
+        out = tmp_path / f"{len(columns or ())}.parquet"
+        acs.load(out, state="PA", year=year, source=tmp_path, columns=columns, households=True)
+        kind = pd.read_parquet(out)["KIND"]
+        of, empty = raw["TYPEHUGQ" if year >= 2020 else "TYPE"], raw["NP"] == 0
+        assert (kind == of.map({"1": "1", "2": "3", "3": "4"}).mask((of == "1") & empty, "2")).all()
+        assert set(kind) == set("1234")
+    raw.drop(columns="TYPEHUGQ" if year >= 2020 else "TYPE").to_csv(tmp_path / "psam_h42.csv", index=False)
+    with pytest.raises(UsageError, match="TYPE"):
+        acs.load(tmp_path / "x.csv", state="PA", year=year, source=tmp_path, columns=["KIND"], households=True)
+
+
 def test_they_keep_the_rules_of_their_schema(tmp_path):
     bureau.households(500, 2024).to_csv(tmp_path / "psam_h42.csv", index=False)
     acs.load(tmp_path / "h.parquet", state="PA", year=2024, source=tmp_path, households=True)

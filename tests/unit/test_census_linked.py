@@ -26,6 +26,24 @@ def test_the_surveys_counts_occupied_units(year, kind):
     assert len(schema.rules) == 9
 
 
+def test_the_surveys_vacant_units_and_quarters_are_kinds(tmp_path):
+    schema = acs.linked_schema(households=["HINCP", "TEN", "BLD", "PUMA"], year=2024, state="PA", kinds=True)
+    assert schema.occupied == {"KIND": ("1",)}
+    assert schema.absent == ("VACS",)
+    assert {name: schema.columns_of(name) for name in ("occupied", *schema.kinds)} == {
+        "occupied": ("KIND", "HINCP", "TEN", "BLD", "PUMA"),
+        "vacant": ("KIND", "BLD", "PUMA", "VACS"),
+        "quarters": ("KIND", "PUMA"),
+    }
+    assert [kind.single for kind in schema.kinds.values()] == [False, True]
+    out = tmp_path / "schema.toml"
+    words = ["--households", "--kinds", "--household-columns", "HINCP,TEN,BLD,PUMA", "--state", "PA", "--year", "2024"]
+    assert cli.run(["census", "schema", *words, "-o", str(out)]) == 0
+    assert load(out) == schema
+    with pytest.raises(UsageError, match="occupied units have no VACS"):
+        acs.linked_schema(households=["HINCP", "VACS"], year=2024)
+
+
 def test_fewer_columns_have_fewer_rules():
     schema = acs.linked_schema(["AGEP", "SEX", "PINCP"], ["HINCP", "NP"], year=2024)
     assert len(schema.rules) == 5
@@ -61,7 +79,7 @@ def test_the_command_writes_a_schema_of_both(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--household-columns", "TEN"], "--household-columns goes with --households"),
+        (["--household-columns", "TEN"], "--household-columns and --kinds go with --households"),
         (["--households", "--task", "ACSIncome"], "no other option"),
     ],
 )

@@ -297,6 +297,7 @@ HELD = {"charge", "recall", "store"}
 OUTSIDE = {
     "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
     "stratsynth.data.linked_check": "INTERNAL: checks of linked files, which nothing is released of",
+    "stratsynth.priors.linked": "counts the rows of a prior, which are public, as private ones are counted",
     "stratsynth.accounting.history": "tells of a ledger's past and coming fits, and spends nothing",
     "stratsynth.recipes.outlook": "foresees what fits will cost",
     "stratsynth.fitting.repeats": "refuses a fit that its ledger has done, before anything is reserved",

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,7 +15,6 @@ from stratsynth.errors import RecipeError, StratsynthError, Unsupported, UsageEr
 
 BUDGET = ss.Budget(4, 1e-9)
 MST = Linked(base="mst")
-SHARES = pd.DataFrame({"parent.TEN": ["1", "2"], "share": [0.5, 0.5]})
 
 
 def opened(n=400, **more):
@@ -159,14 +157,10 @@ def test_what_is_not_protected_speaks_of_the_unit(release, tmp_path):
 
 def test_what_does_not_go_with_two_tables_is_refused_before_anything_is_charged():
     table = opened()
-    strata = ss.Stratified(MST, ["parent.TEN"], ss.Weights.public(SHARES, citation="made up"))
-    for how, why in (("mst", "take the mechanism linked"), (strata, "take the mechanism linked")):
-        with pytest.raises(Unsupported, match=why):
-            ss.fit(how, table, BUDGET)
+    with pytest.raises(Unsupported, match="take the mechanism linked"):
+        ss.fit("mst", table, BUDGET)
     with pytest.raises(Unsupported, match="this is one"):
         ss.fit(MST, small.table(), BUDGET)
-    with pytest.raises(UsageError, match="no defined step"):
-        ss.fit(MST, table, ss.Budget(4, 1e-9, "replace"))
     with pytest.raises(UsageError, match='groups = "measured"'):
         ss.fit(MST, table, BUDGET, groups="measured")
     assert table.ledger.reserved == ()
@@ -178,6 +172,29 @@ def test_a_release_of_two_tables_has_no_single_one(release):
     one = ss.fit("independent", small.table(), ss.Budget(1, 1e-9))
     with pytest.raises(UsageError, match="no linked tables"):
         one.sample_tables(3)
+
+
+def test_a_table_is_shown_by_the_columns_of_its_files():
+    said = repr(opened(5))
+    assert "household: TEN, HINCP, KIND; person: AGEP, SEX, PINCP" in said
+    assert "second." not in said
+    assert repr(homes.SCHEMA.counted).endswith("52 counted columns)")
+
+
+def test_tables_in_the_wrong_order_are_named():
+    parents, persons = homes.tables(5)
+    with pytest.raises(ss.StratsynthError, match=r"household: column TEN .* the household table comes first"):
+        ss.open_tables(persons, parents, schema=homes.SCHEMA)
+    with pytest.raises(ss.StratsynthError, match=r"^person: column SEX .* shows the header$"):
+        ss.open_tables(parents, persons.drop(columns="SEX"), schema=homes.SCHEMA)
+
+
+def test_a_fit_of_the_persons_alone_needs_an_account_of_its_own():
+    parents, persons = homes.tables(30)
+    ss.fit(MST, ss.open_tables(parents, persons, schema=homes.SCHEMA, declared_size=30), BUDGET, seed=0)
+    table = ss.open_table(persons, schema=homes.PERSON, declared_size=70)
+    with pytest.raises(UsageError, match=r"for different units .* the unit .* account of its own"):
+        ss.fit("independent", table, BUDGET)
 
 
 @pytest.mark.parametrize("missing", ["SERIALNO", "SPORDER", "AGEP", "TEN"])

@@ -10,6 +10,7 @@ from stratsynth.adapters.engine.structure import forbidden
 from stratsynth.errors import SchemaError
 from stratsynth.schema.counted_tables import REST, SLOTS, CountedTables, SharedWeight, slot_levels
 from stratsynth.schema.linked import DIFFERENCES, LinkedSchema
+from stratsynth.schema.weight import RowWeight
 
 RULED = replace(
     homes.SCHEMA,
@@ -119,6 +120,7 @@ def test_no_row_that_there_can_be_breaks_a_rule_of_its_numbers(schema):
     [
         ({"parent": "households.toml"}, "must be a Schema"),
         ({"child": replace(homes.PERSON, unit=ss.Unit(column="P", max_rows=2))}, "leave `unit`"),
+        ({"parent": replace(homes.HOUSEHOLD, row_weight=RowWeight(9, "WGTP"))}, "not proven; leave `weight` out"),
         ({"key": "TEN"}, "must not be released"),
         ({"order": ()}, "must not be empty"),
         ({"order": "SERIALNO"}, "is the key"),

@@ -1,6 +1,7 @@
 """Weighted rows: the tilt against its definition, trust, rounding, and the stored model."""
 
 import itertools
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,7 +11,18 @@ import pytest
 from helpers.priors import SCHEMA, last_year
 from stratsynth.adapters.engine import MeasuredTable
 from stratsynth.adapters.tilted import TiltedLearner, TiltedRows, fit, rounding
-from stratsynth.adapters.tilted.arbiter import EARLY, EARNED, MOST, SELDOM, Arbiter, misfit
+from stratsynth.adapters.tilted.arbiter import (
+    ASSUMED,
+    COLUMN,
+    LEAST,
+    MEMORY,
+    SHARED,
+    SHARED_IN_STRATA,
+    Arbiter,
+    arbitrated,
+    share,
+)
+from stratsynth.adapters.tilted.blended import Blended, of
 from stratsynth.adapters.tilted.blocks import ROWS_A_CELL, cells_within, columns_counted, laid_out, packed
 from stratsynth.adapters.tilted.borrowed_rows import reweighted
 from stratsynth.adapters.tilted.fit import Aim, Tilt, tilt
@@ -379,76 +391,192 @@ def test_a_damaged_model_is_refused(case):
         TiltedRows.from_state(SCHEMA, State(state.facts, {**state.arrays, name: spoil(state.arrays[name])}))
 
 
-def arbiter(**given):
-    own = SimpleNamespace(tables=[])
-    return Arbiter(schema=SCHEMA, settled=1_000.0, own=own, tilted=learner(), **given)
+def arbiter(own=None):
+    """Between the rows of `learner` and a model of the tables that the function `own` gives."""
+    own = SimpleNamespace(tables=[], marginals=own, model=None)
+    return Arbiter(schema=SCHEMA, settled=1_000.0, own=own, tilted=learner())
 
 
-def judged(at, near, far, times=1):
-    """`near` and `far` are how much of column C's first level the prior's rows and the mechanism's model foretold."""
-    seen = MeasuredTable(("C",), np.array([600, 400]), 10.0)
+def judged(at, shares, off, sigma, times=1):
+    """A table of A and B whose answers are `off` records from what the prior's rows foretold, in two cells."""
+    values = at.total * shares
+    values.flat[0] += off
+    values.flat[1] -= off
     for _ in range(times):
-        at.judge([seen], [np.array([near, 1 - near])], [np.array([far, 1 - far])])
+        at.judge([MeasuredTable(("A", "B"), values, sigma)], [shares])
 
 
-def test_the_lead_is_the_ratio_of_likelihoods():
-    seen = MeasuredTable(("C",), np.array([600, 400]), 10.0)
-    assert misfit(seen, np.array([580.0, 400.0])) == pytest.approx(2.0)
+SHARES = np.full((3, 4), 1 / 12)
+
+
+def right(at):
+    """Squared error of a right prior in a table of SHARES: two samples of one population."""
+    return at.total**2 * (1 - 1 / 12) * (1 / at.total + 1 / at.tilted.people)
+
+
+def test_the_error_of_a_prior_is_what_noise_does_not_explain():
     at = arbiter()
-    at.judge([seen], [np.array([0.58, 0.40])], [np.array([0.57, 0.40])])
-    assert at.lead == pytest.approx(4.5 - 2.0)
-    assert at.leader is at.tilted
-    judged(at, 0.58, 0.6, EARLY - 1)
-    assert at.lead < 0
-    assert at.leader is at.tilted  # too few tables to leave it
-    judged(at, 0.58, 0.6)
-    assert at.leader is at.own
+    assert at.error == 1
+    sigma, off = 2.0, 30.0
+    judged(at, SHARES, off, sigma)
+    beyond = (2 * off**2 - 12 * sigma**2) / right(at)
+    weight = 1 / (1 + 24 * (sigma**2 / right(at)) ** 2)
+    past = ASSUMED * MEMORY**weight
+    assert at.error == pytest.approx(((past + weight * np.sqrt(beyond)) / (past + weight)) ** 2)
+    column = arbiter()
+    column.judge([MeasuredTable(("C",), np.array([530, 470]), 0.01)], [np.array([0.5, 0.5])])
+    again = arbiter()
+    again.judge([MeasuredTable(("C", "G"), np.array([[530], [470]]), 0.01)], [np.array([[0.5], [0.5]])])
+    assert (np.sqrt(column.error) - 1) / (np.sqrt(again.error) - 1) == pytest.approx(
+        COLUMN * (ASSUMED * MEMORY + 1) / (ASSUMED * MEMORY**COLUMN + COLUMN), rel=1e-3
+    )
+
+
+def test_the_error_is_unbiased_under_noise():
+    rng, at = np.random.default_rng(0), arbiter()
+    sigma = 30.0
+    for _ in range(400):
+        answers = at.total * SHARES + rng.normal(0, sigma, SHARES.shape)
+        at.judge([MeasuredTable(("A", "B"), answers, sigma)], [SHARES])
+    assert at.error < 0.2  # exactly right but for the noise, which is six times a right prior's error
+
+
+def test_a_table_that_is_mostly_noise_makes_nothing_forgotten():
     at = arbiter()
-    judged(at, 0.5, 0.6, EARLY - 2)
-    assert at.leader is at.tilted
-    judged(at, 0.5, 0.6)
-    assert at.leader is at.own  # far behind in each
+    judged(at, SHARES, 200.0, 1.0, 5)
+    before = at.error
+    assert before > 20
+    judged(at, SHARES, 0.0, 2_000.0, 200)
+    assert at.error == pytest.approx(before, rel=0.1)
+    judged(at, SHARES, 5.0, 1.0, 30)
+    assert at.error < 0.05 * before  # what was long ago counts little
 
 
-def test_one_table_says_no_more_than_most_and_what_was_long_ago_little():
-    at = arbiter()
-    judged(at, 0.6, 0.1)
-    assert at.lead == MOST
-    judged(at, 0.59, 0.61, 40)  # equally far off, on either side
-    assert at.lead < 0.02 * MOST
+def test_the_share_of_the_own_model_is_the_ratio_of_the_rows_error_to_the_distance_of_both():
+    at = arbiter(lambda cliques: [np.full(SCHEMA.shape(c), 1 / SCHEMA.cells(c)) for c in cliques])
+    cliques = list(itertools.combinations(SCHEMA.names, 3))
+    roots = [
+        np.sqrt(((p - q) ** 2).sum() / (p * (1 - p)).sum())
+        for p, q in zip(at.tilted.marginals(cliques), at.own.marginals(cliques), strict=True)
+    ]
+    unit = 1 / at.total + 1 / at.tilted.people
+    assert at.tilted.surviving == pytest.approx(1)
+    assert at.kept == pytest.approx((1 - SHARED / at.total / unit) * unit / np.mean(roots) ** 2)
+    assert 0 < at.kept < 0.5
+    at.error = 0.0
+    assert at.kept == pytest.approx((LEAST - SHARED / at.total / unit) * unit / np.mean(roots) ** 2)
+    at.error = 1e6
+    assert at.kept > 0.99
+    assert at.model is at.own.model
 
 
-def test_rows_that_foretell_no_better_lead_for_a_few_tables_only():
-    at = arbiter()
-    judged(at, 0.55, 0.65, EARLY)
-    assert at.due == 0
-    assert at.leader is at.tilted
-    judged(at, 0.55, 0.65)
-    assert at.due == EARNED
-    assert at.leader is at.own
+def test_rows_that_were_reweighted_far_get_a_small_share():
+    at = arbiter(lambda cliques: [np.full(SCHEMA.shape(c), 1 / SCHEMA.cells(c)) for c in cliques])
+    before = at.kept
+    at.tilted.weights = np.where(np.arange(at.tilted.base.size) < 20, 1 / 20, 0.0)
+    at.tilted._telling = None
+    assert at.tilted.surviving == pytest.approx(20 * float(at.tilted.base @ at.tilted.base))
+    assert at.kept > before
 
 
-def test_where_noise_hides_how_two_differ_nothing_is_asked_of_the_prior():
-    at = arbiter()
-    judged(at, 0.6, 0.6001, 3 * EARLY)
-    assert at.due < 0.01
-    assert not at.decided
+def uniform(schema):
+    return lambda cliques: [np.full(schema.shape(c), 1 / schema.cells(c)) for c in cliques]
 
 
-def test_a_prior_is_given_up_after_some_tables_and_its_rows_are_no_longer_fitted():
-    at = arbiter()
-    judged(at, 0.3, 0.6, EARLY + 1)
-    assert at.leader is at.own
-    assert not at.decided
-    judged(at, 0.3, 0.6, EARLY)
-    assert at.decided
-    fits = []
-    at.own.fit = lambda *, last: (yield from fits.append(last) or ())
-    at.tilted = SimpleNamespace(fit=None, lend=None, liken=lambda: iter(()))
-    for _ in range(SELDOM):  # rows that do not lead would be fitted in one of these, were they not given up
-        list(at.fit())
-    list(at.fit(last=True))
-    assert fits == [False] * SELDOM + [True]
+def test_a_stratum_keeps_no_more_of_its_own_model_than_everybody_does():
+    public = Public(SCHEMA, 2_000, prior=last_year(1_000).rows(SCHEMA))
+    inside = public.within(Stratum.of({"G": "1"}), 0.1)
+    everybody, own = (
+        SimpleNamespace(schema=s, size=n, settled=None, tables=[], published=(), marginals=uniform(s), model=None)
+        for s, n in ((SCHEMA, 2_000), (inside.schema, 200))
+    )
+    everybody.stratum = lambda *_: (yield from ()) or own
+    at = arbitrated(everybody, public)
+    at.error = 3.0
+    stratum = done(at.stratum(inside, 20.0))
+    assert (stratum.own, stratum.most) == (own, at.kept)
+    assert (at.shared, stratum.shared, arbitrated(own, inside).shared) == (SHARED, SHARED_IN_STRATA, SHARED_IN_STRATA)
+    assert stratum.tables is own.tables
+    assert stratum.error == pytest.approx(1 + 2 * at._right / stratum._right)
+    assert 1 < stratum.error < 3
+    stratum.error = 1e6
+    assert stratum.kept == at.kept < 1
+    at.error = 1e6  # everybody has left the prior
+    assert done(at.stratum(inside, 20.0)) is own
+
+
+def test_the_share_grows_without_a_jump_and_is_never_all():
+    ratios = np.linspace(0, 50, 2_001)
+    shares = np.array([share(ratio) for ratio in ratios])
+    assert (np.diff(shares) > 0).all()
+    assert np.diff(shares).max() <= 0.0251
+    assert shares[0] == 0
+    assert 0.99 < shares[-1] < 1
+
+
+def test_rounds_go_by_the_own_model_alone():
+    at = arbiter(lambda cliques: [f"own {c}" for c in cliques])
+    at.own.fitting, at.own.expected = dict, list
+    at.tilted = None
+    assert at.marginals([("A",)]) == ["own ('A',)"]
+    assert at.fitting({("A",): 1.0}) == {("A",): 1.0}
+    assert at.expected([("A",)]) == [("A",)]
+
+
+def blend(kept=0.25):
+    own = TiltedRows(SCHEMA, {name: np.zeros(1, np.uint8) for name in SCHEMA.names}, np.ones(1), 50.0)
+    return Blended(SCHEMA, own, model(), kept)
+
+
+def test_a_blend_is_both_models_each_with_its_share():
+    made = blend()
+    apart = 0.25 * made.own.marginal(("A", "C")) + 0.75 * made.tilted.marginal(("A", "C"))
+    assert made.marginal(("A", "C")) == pytest.approx(apart)
+    where = {"A": frozenset({0}), "C": frozenset({0, 1})}
+    assert made.mass(where) == pytest.approx(float(apart[0].sum()))
+    assert made.made == pytest.approx(0.25)
+    rows = made.sample(400, np.random.default_rng(1))
+    own = np.all([rows[name] == 0 for name in SCHEMA.names], axis=0)
+    assert own.sum() >= 100
+    assert 40 < own[:200].sum() < 160  # in no order
+    assert (made.sample(50, np.random.default_rng(1), {"A": frozenset({1})})["A"] == 1).all()
+    assert all(codes.size == 0 for codes in made.sample(0, np.random.default_rng(1)).values())
+    with pytest.raises(MechanismError, match="mass under the model is 0"):
+        made.sample(1, np.random.default_rng(1), {"A": frozenset()})
+
+
+def test_a_condition_changes_the_shares_of_a_blend():
+    made, inside = blend(), within(SCHEMA, (Stratum.of({"A": "1"}),))
+    some = made.conditioned(inside, {"A": [1]})
+    assert isinstance(some, TiltedRows)  # the own model of this blend has no such row
+    first = made.conditioned(within(SCHEMA, (Stratum.of({"A": "0"}),)), {"A": [0]})
+    assert first.kept == pytest.approx(0.25 / made.mass({"A": frozenset({0})}))
+
+
+def test_a_blend_with_next_to_nothing_of_one_model_is_the_other():
+    own, rows = blend().own, blend().tilted
+    assert of(SCHEMA, own, rows, 0.01) is rows
+    assert of(SCHEMA, own, rows, 0.99) is own
+    assert of(SCHEMA, own, rows, 0.5).kept == 0.5
+
+
+def test_a_stored_blend_is_the_same_and_a_damaged_one_is_refused():
+    made = blend()
+    state = State(json.loads(json.dumps(made.state().facts)), made.state().arrays)
+    # the own model here is of rows too: any kind with tables may be
+    again = Blended.from_state(SCHEMA, state)
+    assert again.marginal(("A", "B")) == pytest.approx(made.marginal(("A", "B")))
+    assert (again.kept, again.off, again.total) == (made.kept, made.off, made.total)
+    parts = state.facts["parts"]
+    for facts in (
+        {"kept": 1.5, "parts": parts},
+        {"kept": float("nan"), "parts": parts},
+        {"kept": 0.5, "parts": [parts[0], {**parts[1], "kind": "graphical"}]},
+        {"kept": 0.5, "parts": [{"kind": "blended", "facts": {}}, parts[1]]},
+        {"kept": 0.5, "parts": [{"kind": "estimate", "facts": {}}, parts[1]]},
+    ):
+        with pytest.raises(ReleaseError):
+            Blended.from_state(SCHEMA, State(facts, state.arrays))
 
 
 def lent(at, n=400):

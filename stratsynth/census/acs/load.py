@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.census.acs.catalogue import entries, in_year, task
 from stratsynth.census.acs.header import HeaderVerdict, judge
+from stratsynth.census.acs.linked import KIND
 from stratsynth.census.acs.parquet import is_parquet, parquet_columns, read_parquet
 from stratsynth.census.acs.source import Fetch, StateFile
 from stratsynth.checks import path as given_path
@@ -67,6 +68,7 @@ def load(
         download: True to fetch the file into the folder if it is missing. Nothing else uses the network.
         fetch: Function that fetches it, instead of HTTPS.
         households: True for the records of housing units and group quarters, which SERIALNO links to their persons.
+            They get a column KIND: 1 occupied, 2 vacant, 3 institutional and 4 other group quarters.
 
     Raises:
         UsageError: No file, a damaged one, or one of another state or year; with the remedy.
@@ -84,17 +86,35 @@ def load(
             raise
         path = wanted.download(place, fetch)
     names, header = _names(columns, task, year), _header(wanted, path)
-    verdict = judge(header, names or (), year)
+    behind = (in_year("TYPEHUGQ", year), "NP")
+    wished = KIND in (names if names is not None else (KIND,) if behind[0] in header else ())
+    made = [KIND] if households and wished and KIND not in header else []
+    verdict = judge(header, [name for name in names or () if name not in made] + [*behind] * len(made), year)
     _refuse(verdict, path, header)
-    chosen = names or tuple(name for name in header if name in _known(year) or name in ALWAYS)
+    chosen = names or (*(name for name in header if name in _known(year) or name in ALWAYS), *made)
     asked = [] if task is None else conditions(task, year)
-    table = _read(wanted, path, header, (*chosen, *(name for name, _, _ in asked)))
+    read = [name for name in chosen if name not in made] + [*behind] * len(made)
+    table = _read(wanted, path, header, (*dict.fromkeys(read), *(name for name, _, _ in asked)))
     rows = table.num_rows
+    if made:
+        table = table.append_column(KIND, _kinds(table.column(behind[0]), table.column("NP")))
     for name, sign, value in asked:
         table = table.filter(meets(table.column(name), sign, value))
     table = table.select(list(chosen))
     write_table(table, out)
     return Loaded(path, rows, table.num_rows, chosen)
+
+
+def _kinds(record: pa.ChunkedArray, persons: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column KIND of household records, by the kind of `record` and the number of `persons` of each."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    quarters = pc.if_else(
+        pc.equal(record, "2"), "3", pc.if_else(pc.equal(record, "3"), "4", pa.scalar(None, pa.string()))
+    )
+    unit = pc.if_else(pc.equal(persons, 0), "2", "1")
+    return pc.if_else(pc.equal(record, "1"), unit, quarters)
 
 
 def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[str, ...] | None:

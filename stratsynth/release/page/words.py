@@ -232,9 +232,9 @@ def protected(certificate: Certificate) -> list[str]:
 
 
 def given_up(drawn: Mapping[str, Any], parent: str, child: str) -> str:
-    """Return a sentence on child rows that were drawn with less than is known, by the counts `drawn` of a drawing.
+    """Return a sentence on child rows that were drawn with less than is known, by `drawn`, a certificate's mapping.
 
-    `parent` and `child` name the two tables.
+    `drawn` has `rows`, a number, and `backed_off`, {column: number}; `parent` and `child` name the two tables.
     """
     by = ", ".join(f"{column} in {number:,}" for column, number in drawn["backed_off"].items())
     return (
@@ -250,6 +250,22 @@ STEPS = {
     "replace-within-group": "its values are these or any others, its group aside",
     "replace": "its values are these or any others, its group among them",
 }
+
+
+def steps_of(certificate: Certificate) -> dict[str, float | None]:
+    """Return a dict, a certificate's prices, {step: epsilon, None if unknown}.
+
+    Of two linked tables without strata, none that tells groups from values: whatever changes in a parent's rows may
+    change all that is counted of it.
+    """
+    unit, prices = certificate.unit, certificate.prices
+    whole = not isinstance(unit, str) and bool(unit.tables) and not certificate.strata.by
+    return without_groups(prices) if whole else dict(prices)
+
+
+def without_groups(prices: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return a dict, the mapping `prices`, {step: epsilon or None}, without steps "move" and "replace-within-group"."""
+    return {step: epsilon for step, epsilon in prices.items() if step not in {"move", "replace-within-group"}}
 
 
 def price(neighbours: str, epsilon: float | None) -> str:
@@ -276,13 +292,14 @@ def strata(certificate: Certificate) -> str:
             f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each "
             "of these families, and the costs of the families add up."
         )
+    who = "person" if isinstance(certificate.unit, str) or not certificate.unit.tables else certificate.unit.tables[0]
     depths = {len(charge.path) for charge in certificate.charges}
     each = "its own epsilon" if found.epsilon else "the whole of it"
     spent = (
-        "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
-        "one group only, the costs of the groups do not add up."
+        "A part of epsilon was spent on everybody together, and the rest in each group by itself. "
+        f"As a {who} is in one group only, the costs of the groups do not add up."
         if 0 in depths and len(depths) > 1
-        else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
+        else f"Each was measured by itself, with noise of its own. As a {who} is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
     )
     merged = f", merged from {found.cells:,}" if found.merged else ""
@@ -295,7 +312,10 @@ def groups(certificate: Certificate) -> int:
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return words for levels by column, "SEX 1 + 2, RACE 3 + 4", of columns with several; "" if none has."""
+    """Return words for `levels`, {column: list of levels}, "SEX 1 + 2, RACE 3 + 4", of columns with several.
+
+    "" if none.
+    """
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
@@ -306,7 +326,7 @@ def merges(certificate: Certificate) -> str:
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
-    """Return words on the rows that rules changed, by `moved`, the content of rules.json; ReleaseError if damaged."""
+    """Return words on the rows that rules changed, by `moved`, the mapping in rules.json; ReleaseError if damaged."""
     try:
         rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
         worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
@@ -395,7 +415,7 @@ def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[
 
 
 def warnings(certificate: Certificate) -> list[str]:
-    """Return sentences on a certificate's faults and unverified claims, the gravest first; [] without any."""
+    """Return a list of sentences on a certificate's faults and unverified claims, the gravest first; [] without any."""
     found = [notice.text for notice in certificate.notices]
     if not certificate.private:
         found.insert(0, certificate.warning or "NOT PRIVATE")
@@ -441,7 +461,7 @@ def benchmark_words(stated: BenchmarkStated) -> str:
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
     """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
-    `named` turns a group's name into the words shown.
+    `named` is a function from a group's name to the words shown.
     """
     found = certificate.strata
     yield "Groups", strata(certificate)
