@@ -14,6 +14,7 @@ from stratsynth.accounting.charges import FIRST, Charge
 from stratsynth.accounting.exact import narrowed
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import ReleaseError
+from stratsynth.questions.usable import WIDER as BESIDE
 from stratsynth.release.consistency import TOLERANCE, Stated
 from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.page.measured import named_path
@@ -31,7 +32,10 @@ CLIPS = "were clipped as their charges say: the certificate does not hold the cl
 """Words on sums whose clips nothing in a release states."""
 MOST = 10
 """Largest number of wrong charges that are named."""
-WIDER = " Of tables in `exact`, sigma counts as s alone, where sigma^2 = s^2 + 1 + s / 100: they are of discrete noise."
+WIDER = (
+    " Of tables in `exact`, sigma counts as s alone, where sigma^2 = s^2 + 1 + s / 100, and s^2 + 25 for a first "
+    "question: noise is discrete."
+)
 _SILENT = "it does not state its noise"
 
 
@@ -79,7 +83,8 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
             and tables >= 1
             and _at_least(charge, rows * stated.weight * math.sqrt(tables), math.sqrt(2))
         )
-        return _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
+        words = _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
+        return words if charge.currency in IN_RHO else "tables have Gaussian noise, which costs rho and nothing else"
     if charge.kind == "choose":
         wide = _at_least(charge, rows, 1)
         return _choice(charge) if wide else "its sensitivity is smaller than that of a choice"
@@ -101,11 +106,12 @@ def _at_least(charge: Charge, added: float, times: float) -> bool:
 def _gaussian(charge: Charge, moved: float) -> str:
     """Return words if a charge is below (`moved` / sigma)^2 / 2, the rho of its noise, or names no sigma; else "".
 
-    In `exact` the noise of a table counts narrowed by what discrete noise takes, which a sum's fine grid makes nothing.
+    In `exact` the noise of a table counts narrowed by what discrete noise takes, which a sum's fine grid makes nothing;
+    that of a first question by the variance that it has beside the priced one.
     """
     sigma: Any = charge.details.get("sigma")
     if charge.currency == Currency.EXACT and charge.kind in {"counts", FIRST} and _positive(sigma):
-        sigma = narrowed(sigma)
+        sigma = narrowed(sigma) if charge.kind == "counts" else max(0.0, sigma**2 - BESIDE) ** 0.5
     return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
 
 
