@@ -33,7 +33,6 @@ from stratsynth.schema.rules import Condition, Rule
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.text import check_text
 from stratsynth.schema.weight import MOST
-from stratsynth.schema.where import levels_of
 
 if TYPE_CHECKING:
     from stratsynth.schema.counted_tables import CountedTables
@@ -243,6 +242,8 @@ class LinkedSchema:
 
     def codes_where(self, count: ChildCount) -> dict[str, frozenset[int]]:
         """Return {column of the child: set of the level numbers that meet it} for the condition of a `ChildCount`."""
+        from stratsynth.schema.where import levels_of  # which loads numpy
+
         return {
             name: frozenset(self.child.index(name, level) for level in levels_of(self.child, name, condition))
             for name, condition in count.where.items()
