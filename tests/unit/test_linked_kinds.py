@@ -158,7 +158,7 @@ def test_where_only_the_kind_with_child_rows_is_fitted_the_columns_of_others_are
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Pictures are of" not in page
     assert "stratsynth query" in page
-    with pytest.raises(UsageError, match="VACS is a column of other kinds of household alone.*in strata by KIND"):
+    with pytest.raises(UsageError, match=r"VACS is a column of other kinds of household alone.*in strata by KIND"):
         occupied.sample_tables(5, seed=1, where={"VACS": "rent"})
 
 

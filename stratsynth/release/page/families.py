@@ -57,7 +57,7 @@ def families(linked: LinkedSchema, tables: Mapping[str, pa.Table], certificate: 
     if own is not rows:
         kind = f"{linked.kind_column} {' or '.join(linked.occupied[str(linked.kind_column)])}"
         text.append(
-            f"Pictures are of the {several(len(own.size), parent)} with {kind}; both tables of columns are of all kinds."
+            f"Pictures are of the {several(len(own.size), parent)} with {kind}; tables of columns are of all kinds."
         )
     drawn = [_sizes(own), *_counts(own), *_pairs(own), *_generations(own), *_sums(own)] if len(own.home) else []
     figures = [*drawn, *both_tables(rows)]

@@ -222,8 +222,8 @@ def columns(
             rows += [[group or "everybody", t.clique, cell, round(float(value), 1), t.sigma] for cell, value in cells]
     more = f" {several(left, 'more table')} of single columns {'is' if left == 1 else 'are'} in measurements.parquet."
     combined = (
-        f"{' and '.join(nearer)} {'combine' if len(nearer) > 1 else 'combines'} all tables that count the same records, "
-        "so that the same count is a little different there, and nearer."
+        f"{' and '.join(nearer)} {'combine' if len(nearer) > 1 else 'combines'} all tables that count the same "
+        "records, so that the same count is a little different there, and nearer."
     )
     figures.append(Figure("", numbers=Numbers("counts", ["group", "column", "level", "count", "sigma"], rows)))
     return Section(
