@@ -157,7 +157,7 @@ class AIM(Poolable[Graphical]):
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """Return {clique: weight} of all sets of public columns inside one of the workload's marginals.
 
-        The weights do not depend on `rho`.
+        A clique is a tuple of columns' names. The weights do not depend on `rho`.
         """
         return self._workload.parts(public.schema.names)
 
@@ -168,7 +168,10 @@ class AIM(Poolable[Graphical]):
 
     @once
     def candidate_weights(self, public: Public) -> Mapping[Clique, float]:
-        """Return clique -> weight of the candidates: the workload's parts that are small enough and not public."""
+        """Return {clique: weight} of the candidates: parts of the workload that are small enough and not public.
+
+        A clique is a tuple of columns' names; `public` are the public facts.
+        """
         most = min(self.model_cells, self.clique_cells or self.model_cells)
         small = self._workload.small(public.schema, most)
         return {c: weight for c, weight in small.items() if not public.already_known(c)} if public.known else small

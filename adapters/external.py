@@ -137,7 +137,7 @@ class External(Mechanism["Drawn"]):
         return model
 
     def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
-        """Return a mapping from column to level numbers: `rows` rows, made by the function from `frame`, level numbers.
+        """Return {column: array of level numbers} of `rows` rows, made by the function from `frame`, level numbers too.
 
         It gets the schema's sizes, or values drawn by `rng`, and the budget's epsilon and delta.
         """
@@ -154,10 +154,10 @@ class External(Mechanism["Drawn"]):
 def plainly(
     function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
 ) -> dict[str, NDArray[Any]]:
-    """Call `function` on the values of `frame`, level numbers of a schema; return its rows: column -> level numbers.
+    """Call `function` on the values of `frame`, level numbers of a schema; return its rows, {column: level numbers}.
 
-    Values are drawn by `rng`; it gets those keywords of `facts` that it takes. A result that is no frame, or lacks a
-    column, is refused (TypeError).
+    These are arrays. Values are drawn by `rng`; it gets those keywords of `facts` that it takes. TypeError for a result
+    that is no frame, or lacks a column.
     """
     import pyarrow as pa
 
@@ -181,7 +181,7 @@ class Drawn(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
-        """Return a `Drawn` that draws from these rows: `codes`, arrays of level numbers by column of the schema.
+        """Return a `Drawn` that draws from the rows `codes`, {column of the schema: array of level numbers}.
 
         MechanismError for other columns, columns of unequal lengths, and numbers that are no levels.
         """
@@ -196,7 +196,7 @@ class Drawn(TableModel):
         return cls(schema, clean)
 
     def _match(self, where: Where) -> NDArray[np.bool_]:
-        """Return a mask of the table's rows that meet `where`, column -> level numbers allowed."""
+        """Return a mask of the table's rows that meet `where`, {column: set of level numbers allowed}."""
         size = len(next(iter(self.codes.values()), ()))
         kept = np.ones(size, dtype=bool)
         for column, allowed in where.items():
@@ -204,14 +204,18 @@ class Drawn(TableModel):
         return kept
 
     def mass(self, where: Where) -> float:
-        """Return the fraction of drawn rows that meet `where`, column -> level numbers allowed; 0 without rows."""
+        """Return the fraction of drawn rows that meet `where`, {column: set of level numbers allowed}.
+
+        0 without rows.
+        """
         kept = self._match(where)
         return float(kept.mean()) if kept.size else 0.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` of the table's rows, codes by column, drawn by `rng`, that meet `where`, column -> level numbers.
+        """Return `n` of the table's rows, {column: array of level numbers}, drawn by `rng`, that meet `where`.
 
-        Drawn without replacement if there are as many; MechanismError if no row meets the condition.
+        `where` maps columns to sets of level numbers; None is no condition. Drawn without replacement if there are as
+        many; MechanismError if no row meets the condition.
         """
         rows = np.flatnonzero(self._match(where or {}))
         if n and not rows.size:

@@ -94,13 +94,13 @@ class Product(TableModel):
         return cls(schema, probabilities)
 
     def mass(self, where: Where) -> float:
-        """Return the probability of the condition `where`, column -> level numbers allowed; 1 for none."""
+        """Return the probability of `where`, {column: set of level numbers allowed}; 1 for none."""
         return float(np.prod([self.probabilities[c][sorted(codes)].sum() for c, codes in where.items()]))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, drawn by `rng` independently among levels `where` (column -> numbers).
+        """Return `n` rows, {column: array of level numbers}, drawn by `rng` independently among the levels in `where`.
 
-        MechanismError for a condition of probability 0; None is no condition.
+        `where` maps columns to sets of level numbers; None is no condition. MechanismError for probability 0.
         """
         rows: Codes = {}
         draws = Draws(n, rng)
@@ -118,8 +118,8 @@ class Product(TableModel):
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
         """Return the `Product` of rows with allowed levels alone, in the columns of `schema`, which has no others.
 
-        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. A column whose allowed levels
-        have probability 0 is uniform on them.
+        `levels` maps columns to lists of the level numbers allowed; a column that it lacks keeps all. A column whose
+        allowed levels have probability 0 is uniform on them.
         """
         found = {}
         for name in schema.names:
@@ -130,8 +130,8 @@ class Product(TableModel):
     def redrawn(self, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator) -> Sequence[Product]:
         """Return a list of `times` `Product`s of `rows` records, from noisy counts in `tables` plus noise by `rng`.
 
-        `tables` are (columns, noisy counts, sigma), of which sigma is the noise's scale. Neither is denoised: posterior
-        means are nearer to the true counts than their noise is wide, but to one side.
+        `tables` are (columns, array of noisy counts, sigma). Neither is denoised: posterior means are nearer to the
+        true counts than their noise is wide, but to one side.
         """
         total, found = max(rows, 1.0), []
         for _ in range(times):
@@ -146,10 +146,10 @@ class Product(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return a list of `times` mixtures, each from everybody's noisy counts in `tables` plus noise by `rng`.
+        """Return a list of `times` mixtures like `mixture`, each from everybody's noisy counts in `tables` plus noise.
 
-        They are as `mixture`; `tables` are (columns, noisy counts, sigma) of `rows` records. Groups share every other
-        column's distribution, redrawn once for all.
+        Noise is by `rng`; `tables` are (columns, array of noisy counts, sigma) of `rows` records. Groups share every
+        other column's distribution, redrawn once for all.
         """
         first = next(part for part in mixture.parts.values() if isinstance(part, Product))
         varies = [table for table in tables if table[0][0] in first.schema.names]

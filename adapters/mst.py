@@ -187,7 +187,10 @@ class MST(Poolable[Graphical]):
         return ones, (yield from counts(tree, rho=rest))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used."""
+        """Return {clique: weight} of all pairs of public columns, and of single columns; `rho` is not used.
+
+        A clique is a tuple of one or two columns' names.
+        """
         return self._pairs.parts(public.schema.names)
 
     @cached_property

@@ -180,7 +180,8 @@ _FITS = {
 def balanced(sizes: NDArray[Any]) -> Floats:
     """Return an array of the groups' factors of a record's loss, at most 1: inverse to a group's noisy size.
 
-    The smallest group is taken for no smaller than LEAST_PART of the largest. The shape is that of `sizes`.
+    `sizes` is the array of sizes, of the result's shape. The smallest group is taken for no smaller than LEAST_PART of
+    the largest.
     """
     positive: Floats = np.maximum(sizes.astype(np.float64), 1.0)
     positive = np.maximum(positive, LEAST_PART * positive.max())

@@ -399,7 +399,10 @@ def _evaluate_predictions(
 def _tell(
     found: Any, page: Page, frames: Mapping[str, Any], files: Sequence[Path], out: Path, *, as_json: bool
 ) -> None:
-    """Print scores `found`: the page and the folder `out`, or as JSON of facts, `frames` by name and `files`."""
+    """Print scores `found`: the text of `page` and the folder `out`; or as JSON of facts, `frames` and `files`.
+
+    `frames` maps names to frames, `files` are paths; `as_json` decides.
+    """
     from stratsynth.report.text import render
 
     if as_json:

@@ -90,7 +90,7 @@ class Range:
         return value
 
     def _listed(self, what: str, value: Any, kind: Any) -> tuple[Any, ...]:
-        """Return a `value` of annotation `kind`, list of numbers or names, as a tuple.
+        """Return the list `value`, of numbers or column names, as a tuple, checked by this range; `kind`: annotation.
 
         UsageError, naming `what`, for any other value.
         """
@@ -139,9 +139,9 @@ def at(
     length: tuple[int, float] = (0, math.inf),
     refused: Mapping[str, str] | None = None,
 ) -> T:
-    """Return a dataclass field with this default and a `Range`: `least`, `above`, `most`, `below`, `length`.
+    """Return a dataclass field with the value `default` and a `Range`: `least`, `above`, `most`, `below`, `length`.
 
-    `refused` maps values to words of a refusal. A table is copied for each object, and no part of its hash.
+    `length` is (fewest, most) entries; `refused` maps values to words of a refusal. A dict is copied for each object.
     """
     metadata = {KEY: Range(least, above, most, below, length, refused or {})}
     if isinstance(default, dict):

@@ -92,10 +92,10 @@ class Beliefs:
         n: int,
         rng: Generator,
     ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
-        """Return (dict of codes drawn by `rng` by column, all but the known ones; a mask of rows of probability 0).
+        """Return ({column: int array of codes drawn by `rng`}, mask of rows of probability 0), of the unknown columns.
 
-        `given` are the known codes of n rows by column; `kinds` and `logs`, of each set of limited columns, the kind of
-        each row and the kinds' tables (kinds, levels ...), 0 where allowed and -inf elsewhere.
+        `given` maps known columns to arrays of the n rows' codes. `kinds` and `logs` have an array for each set of
+        limited columns: the kind of each row; and a table (kinds, levels ...), 0 where allowed and -inf elsewhere.
         """
         drawn, never = self._drawn(given, kinds, logs, n, rng, log=False)
         left = np.flatnonzero(never)
@@ -117,10 +117,10 @@ class Beliefs:
         *,
         log: bool,
     ) -> tuple[dict[str, Ints], NDArray[np.bool_]]:
-        """Return (dict of drawn codes by column, mask of rows without a cell) as `draw` does, by one arithmetic.
+        """Return ({column: array of codes drawn by `rng`}, mask of rows without a cell) as `draw`, by one arithmetic.
 
-        For each of `n` rows `given` has the known codes by column; `kinds` and `logs` have, for each limited set of
-        columns, each row's kind and each kind's factors of cells, as logs if `log`. Cells are drawn by `rng`.
+        `given` maps known columns to arrays of the `n` rows' codes; `kinds` and `logs` have an array for each limited
+        set of columns: each row's kind, and each kind's factors of cells. Arithmetic is with logarithms if `log`.
         """
         groups: dict[int, _Group] = {}
         for i in range(len(self.nodes) - 1, -1, -1):
@@ -163,7 +163,7 @@ class _Part:
     def of(cls, clique: Clique, table: Floats, evidence: set[str], levels: Mapping[str, int]) -> _Part:
         """Return the `_Part` of a factor: `table`, logs with an axis for each column of `clique`, known columns apart.
 
-        `evidence` are the known columns, `levels` the numbers of levels by column.
+        `evidence` is the set of known columns, `levels` maps columns to their numbers of levels.
         """
         known, free = (tuple(c for c in clique if (c in evidence) == there) for there in (True, False))
         shape = [*(levels[c] for c in free), math.prod(levels[c] for c in known)]
@@ -173,7 +173,10 @@ class _Part:
         return cls(known, strides, free, turned, _scaled(turned, axes=len(free)))
 
     def lines(self, given: Mapping[str, Ints], n: int) -> Ints:
-        """Return an array, for each of `n` rows the number of the line of its known codes, `given` by column."""
+        """Return an int array: for each of `n` rows the number of the line of its known codes.
+
+        `given` maps known columns to arrays of codes, an entry a row.
+        """
         found = np.zeros(n, dtype=np.intp)
         for column, stride in zip(self.known, self.strides, strict=True):
             found += stride * given[column]
@@ -191,9 +194,10 @@ class _Piece:
 
     @classmethod
     def of(cls, clique: Clique, logs: Floats, kinds: Ints, *, log: bool) -> _Piece:
-        """Return the `_Piece` of the columns `clique` by log tables (kinds, levels ...) and the kind of each row.
+        """Return the `_Piece` of the columns `clique`, by a table and the kind of each row, an array `kinds`.
 
-        With `log`, a flag, the piece has logarithms too.
+        The table, `logs`, is (kinds, levels ...). With `log`, a flag, the piece keeps its logarithms, else
+        exponentials.
         """
         table = np.ascontiguousarray(np.moveaxis(logs, 0, -1))
         return cls(clique, table if log else _scaled(table, axes=len(clique)), kinds)
@@ -233,15 +237,15 @@ class _Node:
     def pieces(self, given: Mapping[str, Ints], *, log: bool, n: int) -> list[_Piece]:
         """Return a list of the node's factors as `_Piece`s, each with the line of each of `n` rows.
 
-        `given` is known column -> codes. With `log`, a flag, tables are logarithms, else scaled factors.
+        `given` maps known columns to arrays of codes. With `log`, a flag, tables are logarithms, else scaled factors.
         """
         return [_Piece(p.free, p.table if log else p.scaled, p.lines(given, n)) for p in self.parts]
 
     def message(self, group: _Group, *, log: bool) -> Floats:
-        """Return an array, separator levels x lines of `group`: beliefs summed over the new columns, the largest one 1.
+        """Return an array, an axis for each separator column, then lines of `group`: beliefs summed over new columns.
 
-        There is one axis a separator column. With `log`, their logarithms. A line whose products are too small has NaN,
-        and one without mass 0 or -inf.
+        The largest of a line is 1. With `log`, their logarithms. A line whose products are too small has NaN, and one
+        without mass 0 or -inf.
         """
         columns, shape = (*self.shared, *self.new), (*self.shared_shape, *self.new_shape)
         axes = tuple(range(len(self.shared), len(columns)))
@@ -270,7 +274,8 @@ class _Node:
     ) -> tuple[Ints, NDArray[np.bool_]]:
         """Return two arrays, one entry a row: the cell of the new columns, drawn by `rng`; True where none is possible.
 
-        `group` has the rows' factors, as logs if `log`; `drawn` is earlier column -> level number of each of `n` rows.
+        `group` has the rows' factors, as logs if `log`; `drawn` maps columns drawn before to arrays, the level number
+        of each of `n` rows.
         """
         at = np.zeros(n, dtype=np.intp)
         for column, size in zip(self.shared, self.shared_shape, strict=True):
@@ -311,7 +316,10 @@ class _Node:
 
 
 def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
-    """Return an array, for each row a cell drawn by `rng` with the weights (cells, lines) of its line, line[row]."""
+    """Return an int array: for each row a cell drawn by `rng` with the weights of its line.
+
+    `weights` is an array (cells, lines), `line` an array of the rows' lines.
+    """
     if len(line) > REPEATED * weights.shape[1]:
         # many rows of a line share them out evenly
         return Draws(len(line), rng).draw(np.ascontiguousarray(weights.T), line)
@@ -326,7 +334,7 @@ def _picked(weights: Floats, line: Ints, rng: Generator) -> Ints:
 
 
 def _combine(belief: Floats, columns: Clique, own: Clique, table: Floats, *, log: bool) -> None:
-    """Multiply beliefs over `columns` in place with a table over `own`, some of them; with `log`, add.
+    """Multiply the array `belief`, over `columns`, in place with `table`, over `own`, some of them; with `log`, add.
 
     Both arrays have an axis for each column, then one of rows or groups, of which the table may have one for all.
     """
@@ -356,7 +364,7 @@ def _finite(top: Floats) -> Floats:
 
 
 def _scaled(table: Floats, axes: int) -> Floats:
-    """Return exponentials of a table of logarithms, divided by the largest of each line.
+    """Return an array like `table`, an array of logarithms: their exponentials, divided by the largest of each line.
 
     A line runs over the first `axes` axes, a number; the last axis counts lines.
     """
@@ -366,9 +374,9 @@ def _scaled(table: Floats, axes: int) -> Floats:
 
 
 def _distinct(parts: Sequence[Ints], n: int) -> tuple[Ints, Ints]:
-    """Return two arrays: the number of each row's combination of `parts`, and one row of each combination.
+    """Return two int arrays: the number of each row's combination of `parts`, and one row of each combination.
 
-    `parts` are arrays of numbers, an entry a row; there are `n` rows.
+    `parts` is a list of arrays of numbers, an entry a row; there are `n` rows.
     """
     number, first = np.zeros(n, dtype=np.intp), np.zeros(min(n, 1), dtype=np.intp)
     for values in parts:
@@ -389,7 +397,7 @@ def _all(tree: JunctionTree) -> range:
 
 
 def _rooted(tree: JunctionTree, spans: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return two lists of numbers of a junction tree's cliques: each one's parent (-1: root); all from the root down.
+    """Return two lists of numbers of a junction tree's cliques: each one's parent (-1: root); all, from the root down.
 
     The root is that at which messages have fewest cells; `spans` has for each clique the number of combinations of
     known codes that its beliefs depend on.

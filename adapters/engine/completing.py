@@ -53,7 +53,10 @@ class Allowed:
 
     @classmethod
     def by_row(cls, cells: NDArray[np.bool_]) -> Allowed:
-        """Return the `Allowed` of `cells`, a mask with a line of its own for every row: equal lines become one kind."""
+        """Return the `Allowed` of `cells`, a mask (rows, levels ...) of the allowed cells of each row.
+
+        Rows of equal masks become one kind.
+        """
         lines, kinds = np.unique(np.packbits(cells.reshape(len(cells), -1), axis=1), axis=0, return_inverse=True)
         first = np.zeros(len(lines), dtype=np.intp)
         first[kinds.ravel()] = np.arange(len(cells))
@@ -103,8 +106,8 @@ class Completion:
     def draw(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
         """Return `Completed` rows whose known columns have the codes `given`, the other columns drawn by `rng`.
 
-        `given` is known column -> codes; `allowed` has one `Allowed` for each limited set of columns, in order.
-        MechanismError if rules and allowed codes leave a row no cell.
+        `given` maps each known column to an array of codes, an entry a row; `allowed` has one `Allowed` for each
+        limited set of columns, in order. MechanismError if rules and allowed codes leave a row no cell.
         """
         found = self.attempt(given, rng, *allowed)
         if found.impossible.size:
@@ -114,8 +117,8 @@ class Completion:
     def attempt(self, given: Mapping[str, NDArray[np.integer[Any]]], rng: Generator, *allowed: Allowed) -> Completed:
         """Return `Completed` rows, drawn by `rng` as in `draw`; codes of rows without a possible cell mean nothing.
 
-        `given` is known column -> codes; `allowed` has one `Allowed` for each limited set of columns, in order.
-        UsageError for other columns or another number of them.
+        `given` maps each known column to an array of codes, an entry a row; `allowed` has one `Allowed` for each
+        limited set of columns, in order. UsageError for other columns or another number of them.
         """
         if set(given) != set(self.known) or len(allowed) != len(self.limited):
             raise UsageError(f"codes are needed of {', '.join(self.known)}, and {len(self.limited)} allowed sets.")
@@ -170,7 +173,8 @@ class _Stage:
     def of(cls, levels: Mapping[str, int], factors: list[Factor], of: Completion, rules: Forbidden) -> _Stage:
         """Return the `_Stage` of factors and of as many rules as fit, the smallest first; other rules are kept apart.
 
-        `levels` are numbers of levels by column; `of` is the completion, which says what is known and limited.
+        A factor is (columns, array of logs); `rules` maps columns to forbidden cells' numbers; `levels` maps columns to
+        numbers of levels; `of` is the Completion, which says what is known and limited.
         """
         sizes, known = tuple(levels.items()), set(of.known)
         unknown = tuple((name, size) for name, size in sizes if name not in known)
@@ -199,10 +203,10 @@ class _Stage:
         logs: Sequence[Floats],
         rng: Generator,
     ) -> NDArray[np.intp]:
-        """Draw the unknown columns of `codes` in the rows with the numbers `rows`, in place, by `rng`.
+        """Draw the unknown columns of `codes`, {column: array}, in place, by `rng`, in the rows of the numbers `rows`.
 
-        Returns an array of the numbers of rows that have no mass. `evidence` are the known codes by column; `kinds` and
-        `logs` are the limits, as `Beliefs.draw` takes them.
+        Returns an array of the numbers of rows that have no mass. `evidence` maps known columns to arrays of all rows'
+        codes; `kinds` and `logs` are lists of arrays, the limits, as `Beliefs.draw` takes them.
         """
         failed: list[NDArray[np.intp]] = []
         for _ in range(ROUNDS):

@@ -12,7 +12,7 @@ from stratsynth.adapters.engine.structure import Clique, junction_tree
 
 
 def condition(solution: Solution, levels: Mapping[str, Sequence[int]]) -> Solution:
-    """Return the `Solution` restricted to `levels`, column -> level numbers, without columns left with one level.
+    """Return the `Solution` restricted to `levels`, {column: list of level numbers}; columns left with one are gone.
 
     A column of several allowed levels stays, with these levels only. If the condition has probability 0, the other
     columns' distribution is whatever the potentials imply. The result has the total of `solution`, objective 0 and 0

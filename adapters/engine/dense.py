@@ -53,7 +53,7 @@ class Dense(Forest):
     def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
         """Return two flat arrays: every cell's probability, and the tree's log partition sum as the only entry.
 
-        `potentials` are all cells' logs, a flat array. On the way to the root each table becomes P(cell | separator),
+        `potentials` is a flat array of all cells' logs. On the way to the root each table becomes P(cell | separator),
         and the sum divided out is kept; on the way back each table is multiplied by that sum and the parent's
         probability of the separator.
         """
@@ -107,10 +107,10 @@ class _Kept:
         return found
 
     def exponentiate(self, table: Floats) -> tuple[Floats, Floats]:
-        """Replace the table by exp(table - largest entry of its sum), so that nothing overflows.
+        """Replace the array `table`, in place, by exp(table - largest entry of its sum), so that nothing overflows.
 
-        Returns the sums of these exponentials, shaped to broadcast over the table; and the logarithms of the sums of
-        the original exp(table), as a table of the kept columns.
+        Returns two arrays: the sums of these exponentials, shaped to broadcast over the table; and the logarithms of
+        the sums of the original exp(table), as a table of the kept columns.
         """
         top = table.max(axis=self._summed, keepdims=True)
         np.exp(np.subtract(table, top, out=table), out=table)
@@ -157,7 +157,10 @@ class _Views(Maps):
         return [terms[place].reshape(shape) for place, shape in zip(self._slices, self._shapes, strict=True)]
 
     def spread(self, terms: Floats) -> Floats:
-        """Return an array with one number for each cell of the tree: the sum of the `terms` of all tables there."""
+        """Return a flat array with one number for each cell of the tree: the sum of the tables' `terms` there.
+
+        `terms` is a flat array of all tables' cells, one table after another.
+        """
         cells = np.zeros(self._of.cells)
         homes, tables = self._of.views(cells), self._tables(terms.copy())
         for i, larger, kept in self._inner:
@@ -167,7 +170,10 @@ class _Views(Maps):
         return cells
 
     def gather(self, cells: Floats) -> Floats:
-        """Return the tables in one array, one after another: sums of the tree's `cells` over all other columns."""
+        """Return a flat array of the tables, one after another: sums of the tree's cells over all other columns.
+
+        `cells` is a flat array of these.
+        """
         found = np.empty(self._cells)
         homes, tables = self._of.views(cells), self._tables(found)
         for i, home, kept in self._outer:

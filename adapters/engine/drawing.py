@@ -35,9 +35,9 @@ class Draws:
         """Row numbers, sorted by the columns drawn so far, latest first."""
 
     def draw(self, weights: Floats, given: Integers | None = None) -> NDArray[np.intp]:
-        """Return an array, for each row a column number of `weights`, drawn by the odds of line given[row].
+        """Return an int array: for each row a column number of `weights`, drawn by the odds in its line of them.
 
-        `weights` has a line for each value of `given`, which has one for each row; None stands for line 0.
+        `weights` is an array (lines, columns); `given` an array, each row's line. None stands for line 0.
         """
         order, (lines, width) = self._order, weights.shape
         if given is None:
@@ -68,7 +68,7 @@ class Draws:
 
 
 def _small(codes: Integers, size: int) -> Integers:
-    """Return `codes`, numbers below `size`, in the smallest type that holds them."""
+    """Return the array `codes`, whole numbers below `size`, in the smallest type that holds them."""
     return codes.astype(np.min_scalar_type(max(size - 1, 0)), copy=False)
 
 

@@ -51,7 +51,10 @@ class _Level:
 
 
 def projection(shape: tuple[int, ...], axes: Sequence[int]) -> Indices:
-    """Return an array, for each cell of a table of `shape` (row-major) the number of its cell in that over `axes`."""
+    """Return a flat array: for each cell of a table of `shape` (row-major) the number of its cell in that over `axes`.
+
+    `axes` are numbers of axes, in the order of the smaller table's.
+    """
     kept = [shape[axis] for axis in axes]
     cell = np.zeros(shape, dtype=np.intp)
     for axis, stride in zip(axes, _strides(kept), strict=True):
@@ -70,11 +73,17 @@ class Maps(ABC):
 
     @abstractmethod
     def spread(self, terms: Floats) -> Floats:
-        """Return an array with one number for each cell of the trees: the sum of the `terms` of all tables there."""
+        """Return a flat array with one number for each cell of the trees: the sum of the tables' `terms` there.
+
+        `terms` is a flat array of all tables' cells, one table after another.
+        """
 
     @abstractmethod
     def gather(self, cells: Floats) -> Floats:
-        """Return the tables in one array, one after another: sums of the trees' `cells` over all other columns."""
+        """Return a flat array of the tables, one after another: sums of the trees' cells over all other columns.
+
+        `cells` is a flat array of these, one tree after another.
+        """
 
 
 class Forest:
@@ -220,20 +229,26 @@ class _Scattered(Maps):
         self._cells, self._terms = forest.cells, place
 
     def spread(self, terms: Floats) -> Floats:
-        """Return an array with one number for each cell of the trees: the sum of the `terms` of all tables there."""
+        """Return a flat array with one number for each cell of the trees: the sum of the tables' `terms` there.
+
+        `terms` is a flat array of all tables' cells, one table after another.
+        """
         found = np.bincount(self._source, weights=terms[self._target], minlength=self._cells)
         return found.astype(np.float64, copy=False)
 
     def gather(self, cells: Floats) -> Floats:
-        """Return the tables in one array, one after another: sums of the trees' `cells` over all other columns."""
+        """Return a flat array of the tables, one after another: sums of the trees' cells over all other columns.
+
+        `cells` is a flat array of these, one tree after another.
+        """
         found = np.bincount(self._target, weights=cells[self._source], minlength=self._terms)
         return found.astype(np.float64, copy=False)
 
 
 def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:
-    """Return an array, log(sum(exp)) of each run of `values`.
+    """Return an array, log(sum(exp)) of each run of the array `values`.
 
-    `starts` are the runs' first places, `runs` is each value's run.
+    `starts` is an array of the runs' first places, `runs` has the number of each value's run.
     """
     top = np.maximum.reduceat(values, starts)
     return top + np.log(np.add.reduceat(np.exp(values - top[runs]), starts))

@@ -68,11 +68,17 @@ class Objectives:
         return terms
 
     def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
-        """Return a tuple of pairs (clique, flat copy of its terms), one a table of model `number`, of all `terms`."""
+        """Return a tuple of pairs (clique, flat copy of its terms), one a table of the model `number`.
+
+        `terms` is a flat array of all models' terms.
+        """
         return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
     def each(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return an array with `values`, one a model, repeated for each of its terms; unchanged for a single model."""
+        """Return an array with `values`, an array of one a model, repeated for each of its terms.
+
+        Unchanged for one model.
+        """
         return values if self._number == 1 else values[self.owner]
 
     def potentials(self, terms: Floats) -> Floats:
@@ -80,7 +86,7 @@ class Objectives:
         return np.where(self._out, NEVER, self._fixed + self._maps.spread(terms))
 
     def _sum(self, values: Floats) -> Floats:
-        """Return an array, one a model: the sum of the `values` of its terms."""
+        """Return an array, one a model: the sum of the `values` of its terms, an array of one a term."""
         if self._forest.alone:
             return np.array([values.sum()])
         if self._turned is not None:
@@ -90,12 +96,18 @@ class Objectives:
         return found.astype(np.float64, copy=False)
 
     def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
-        """Return two arrays: probabilities of all tables' cells under `terms`, and each model's log partition sum."""
+        """Return two arrays: probabilities of all tables' cells under `terms`, and each model's log partition sum.
+
+        `terms` is a flat array, a number for each of these cells.
+        """
         cells, constants = self._forest.calibrated(self.potentials(terms))
         return self._maps.gather(cells), constants
 
     def at(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return three arrays, at `terms`: table cells' probabilities, objective by model, its gradient by term."""
+        """Return three arrays: table cells' probabilities, the objective by model, its gradient by term.
+
+        `terms` is the flat array of all models' terms, at which they are.
+        """
         fitted, constants = self._fitted(terms)
         off = fitted - self._noisy
         value, gradient = self._sum(0.5 * self._weight * off * off), self._pulls * off
@@ -120,12 +132,12 @@ class Objectives:
     def promised(self, gradient: Floats, before: Floats, after: Floats) -> Floats:
         """Return an array by model, the objective's linear fall: the sum of `gradient` x (`before` - `after`).
 
-        The last two are marginals, an entry a term.
+        All three are arrays of an entry a term, the last two of marginals.
         """
         return self._sum(gradient * (before - after))
 
     def steepest(self, values: Floats, least: float) -> Floats:
-        """Return an array: for each model the largest of the `values` of its terms, or `least` if that is larger."""
+        """Return an array: for each model the largest of the `values`, one a term, or `least` if that is larger."""
         if self._number == 1:
             return np.array([values.max(initial=least)])
         found = np.full(self._number, least)
@@ -155,7 +167,10 @@ def _turned(owner: Indices, number: int) -> Indices | None:
 
 
 def fixed_part(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return (log potentials of the forest's cells under the problems' bases, or 0; a mask of impossible cells)."""
+    """Return (flat array of log potentials of the forest's cells under the problems' bases, or 0.
+
+    Mask of impossible ones).
+    """
     potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
     for number, problem in enumerate(problems):
         if problem.base is not None:

@@ -88,10 +88,10 @@ class Marginals:
     def _group(
         self, middle: int, own: Clique, wanted: Sequence[tuple[int, _Ports]]
     ) -> list[tuple[int, Clique, Floats]]:
-        """Return a list of triples (number of the set, its columns, their probabilities), by one contraction.
+        """Return a list of triples (number of the set, its columns, array of their probabilities), by one contraction.
 
         All sets have the columns `own` in clique number `middle`, the rest beyond equal neighbours of it; `wanted` are
-        pairs (number of the set, its neighbours with the columns beyond each).
+        pairs (number of the set, its pairs (neighbour, columns beyond it)).
         """
         sets = [list(dict.fromkeys(ports[j][1] for _, ports in wanted)) for j in range(len(wanted[0][1]))]
         matrices = [
@@ -110,9 +110,9 @@ class Marginals:
         return found
 
     def _contract(self, clique: int, own: Clique, ports: Sequence[int], matrices: Sequence[Floats]) -> Floats:
-        """Return an array, axes `own`, then one a matrix: sum over `clique`'s cells of P(cell) x matrices' rows.
+        """Return an array, axes `own`, then one a matrix: sum over the cells of `clique` of P(cell) x matrices' rows.
 
-        There is one of `matrices` for each neighbour in `ports`, a row a cell of its separator.
+        `clique` is a number; `matrices` has one for each neighbour in `ports`, a row a cell of its separator.
         """
         separators = [self._routes.near[clique][port] for port in ports]
         names = tuple(c for c in self._tree.cliques[clique] if c in own or any(c in s for s in separators))
@@ -137,7 +137,10 @@ class Marginals:
         return whole
 
     def _conditionals(self, clique: int, port: int, sets: Sequence[Clique]) -> Floats:
-        """Return a matrix, separator's cells x cells of `sets`: P(columns beyond the clique's `port` | separator)."""
+        """Return a matrix, separator's cells x cells of `sets`, side by side: P(columns of a set | separator).
+
+        Each of `sets` is a tuple of columns beyond the edge from clique number `clique` to its neighbour `port`.
+        """
         separator = self._routes.near[clique][port]
         if all(len(columns) == 1 for columns in sets):
             whole, places = self._edge(clique, port), self._routes.places(clique, port)
@@ -148,7 +151,10 @@ class Marginals:
         return self._conditional(clique, separator, np.concatenate(joints, axis=1))
 
     def _edge(self, clique: int, port: int) -> Floats:
-        """Return the matrix P(level | separator's cell), cells x levels of columns beyond edge `clique` - `port`."""
+        """Return a matrix, separator's cells x levels of all columns beyond an edge: P(level | separator's cell).
+
+        The edge is from clique number `clique` to its neighbour `port`.
+        """
         todo = [(clique, port)]
         while todo:
             above, node = edge = todo[-1]
@@ -190,7 +196,10 @@ class Marginals:
 
 
 def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Floats]) -> Floats:
-    """Return an array, the table of a clique of independent `parts` (cliques): outer product of theirs in `known`."""
+    """Return the array of a clique of independent `parts`, cliques: outer product of theirs in `known`.
+
+    `known` maps cliques to arrays.
+    """
     table = known[parts[0]]
     for part in parts[1:]:
         table = np.multiply.outer(table, known[part])
@@ -230,7 +239,10 @@ class _Routes:
         return found
 
     def _walk(self, j: int, reached: list[int]) -> None:
-        """Fill in each clique's distance from column `j`, breadth first from the cliques `reached` that hold it."""
+        """Fill in each clique's distance from column number `j`, breadth first from the cliques that hold it.
+
+        `reached` is the list of their numbers.
+        """
         seen = set(reached)
         for node in reached:
             for other in self.near[node]:
@@ -249,10 +261,10 @@ class _Routes:
         return tuple(parts.values()) or (clique,)
 
     def plan(self, cliques: Sequence[Clique]) -> list[tuple[int, Clique, _Ports]]:
-        """Return a list of triples, one a set: its middle clique's number, its columns there, and pairs.
+        """Return a list of triples, one for each of `cliques`: number of its middle clique, its columns there, pairs.
 
-        The pairs are (number of a neighbour, columns beyond it). The sets are `cliques`; the middle is the clique with
-        the smallest sum of distances to the columns.
+        The pairs are (number of a neighbour, columns beyond it). The middle is the clique with the smallest sum of
+        distances to the columns.
         """
         found = []
         for clique in cliques:
@@ -268,7 +280,10 @@ class _Routes:
         return found
 
     def places(self, clique: int, port: int) -> Mapping[str, NDArray[np.intp]]:
-        """Return column -> numbers of its levels' columns in the matrix of `_edge`, for edge `clique` - `port`."""
+        """Return {column: array of the columns of the matrix of `_edge` that its levels have}, for one edge.
+
+        The edge is from clique number `clique` to its neighbour `port`.
+        """
         if (clique, port) not in self._places:
             levels, start, found = dict(self.tree.sizes), 0, {}
             for column in self._order(clique, port):

@@ -88,9 +88,9 @@ class Graphical(TableModel):
         return cls(schema, solution.tree, solution.potentials, *facts)
 
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
-        """Return (list of each clique's table of probabilities, log partition sum), given `where`.
+        """Return (list of each clique's array of probabilities, log partition sum), given `where`.
 
-        `where` is column -> level numbers allowed.
+        `where` maps columns to sets of the level numbers allowed.
         """
         forest = _laid_out(self.tree)
         flat = np.concatenate([table.ravel() for table in self.potentials])
@@ -130,15 +130,15 @@ class Graphical(TableModel):
         return self._calibrate({})[1]
 
     def mass(self, where: Where) -> float:
-        """Return the probability of `where` (column -> levels allowed); 1 for {}, 0 if a column has no level."""
+        """Return the probability of `where`, {column: set of level numbers allowed}; 1 for {}, 0 if a set is empty."""
         if any(not allowed for allowed in where.values()):
             return 0.0
         return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows, codes by column, by randomised rounding by `rng` given `where`.
+        """Return `n` rows, {column: array of level numbers}, by randomised rounding by `rng`, that meet `where`.
 
-        MechanismError for a condition of probability 0.
+        `where` maps columns to sets of level numbers; None is no condition. MechanismError for probability 0.
         """
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -160,9 +160,10 @@ class Graphical(TableModel):
     def redrawn_mixed(
         cls, mixture: Mixture, tables: Sequence[MeasuredCounts], rows: float, times: int, rng: Generator
     ) -> Sequence[Mixture]:
-        """Return `times` mixtures refitted to `rows` x its own tables of the columns in `tables`, redrawn by `rng`.
+        """Return a list of `times` mixtures refitted to `rows` x the shares of `mixture` in the columns of `tables`.
 
-        Unsupported for mixtures over merged strata.
+        Noise by `rng` is added to these; `tables` are (columns, counts, sigma), whose counts are not used. Unsupported
+        for mixtures over merged strata.
         """
         from stratsynth.adapters.engine.redrawn import redrawn_mixed
 
@@ -171,7 +172,7 @@ class Graphical(TableModel):
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
         """Return the `Graphical` of rows with allowed levels alone, in the columns of `schema`, which has no others.
 
-        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        `levels` maps columns to lists of the level numbers allowed; a column that it lacks keeps all.
         """
         from stratsynth.adapters.engine.condition import condition
 

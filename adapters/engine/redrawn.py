@@ -60,8 +60,8 @@ def redrawn_mixed(
 ) -> list[Mixture]:
     """Return a list of `times` mixtures: `mixture` refitted to tables of `rows` rows that `rng` redraws from it.
 
-    Columns and noise are those of the measured `tables`, whose counts are not used. One model of everybody is fitted
-    and conditioned on each group, since the noise is common to all groups. Unsupported for merged strata.
+    `tables` are (columns, counts, sigma), whose counts are not used. One model of everybody is fitted and conditioned
+    on each group, since the noise is common to all groups. Unsupported for merged strata.
     """
     schema, strata = mixture.schema, tuple(mixture.parts)
     if any(stratum.is_merge for stratum in strata):
@@ -98,7 +98,10 @@ def _parts(mixture: Mixture) -> list[Graphical]:
 
 
 def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-    """Return a list, for each clique the mixture's array of cell probabilities; it may have grouping columns."""
+    """Return a list, for each of `cliques` the mixture's array of cell probabilities, an axis a column.
+
+    A clique may have grouping columns.
+    """
     schema = mixture.schema
     found = [np.zeros(schema.shape(clique)) for clique in cliques]
     for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):

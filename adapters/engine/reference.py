@@ -30,10 +30,10 @@ LEAST = 1e-300
 
 
 def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
-    """Return a list of the problems' `Solution`s by mbi's mirror descent, one problem after another.
+    """Return a list of the problems' `Solution`s, of this engine's class, by mbi's mirror descent, one after another.
 
-    The number of steps is rounded up to mbi's blocks of 50. A single step, as rehearsals and starts want it, is our own
-    engine's: nothing is compiled for it. Unsupported for a model above `MOST_CELLS` cells.
+    The number of steps is rounded up to mbi's blocks of 50. A problem of a single step is solved by our own engine, and
+    nothing is compiled for it. Unsupported for a model that has over `MOST_CELLS` cells in all.
     """
     return [_solve(problem) if problem.iterations > 1 else solve([problem])[0] for problem in problems]
 
@@ -62,7 +62,7 @@ def _descended(
         problem: The problem, with one table or more.
         forest: The layout of its tree.
         number: The number of records.
-        base: The base's log potentials, 0 in impossible cells.
+        base: The base's log potentials, a flat array over cells, 0 in impossible ones.
         out: The mask of impossible cells.
     """
     import jax
@@ -110,7 +110,10 @@ def _descended(
 
 
 def _misfit(problem: Problem, forest: Forest, cells: Floats) -> float:
-    """Return half the sum of squares, by sigma, of counts in `cells` of a forest less its problem's tables."""
+    """Return half the sum of squares of (count in `cells` - the problem's noisy count) / sigma, over its tables' cells.
+
+    `cells` is a flat array of the expected counts in all cells of the forest.
+    """
     fitted = forest.maps([(0, table.clique) for table in problem.tables]).gather(cells)
     ends = np.cumsum([table.values.size for table in problem.tables])
     return sum(
@@ -141,7 +144,7 @@ class _Objective:
 
 @cache
 def _compiled() -> Callable[[_Objective, Any, Mapping[str, Any]], Any]:
-    """Return the function of (objective, marginals, facts) that mbi calls, compiled as one program a tree.
+    """Return a function of (objective, marginals, facts) that mbi calls, `_value` compiled as one program a tree.
 
     The first call of mbi's own would compile hundreds of small ones.
     """
@@ -151,7 +154,10 @@ def _compiled() -> Callable[[_Objective, Any, Mapping[str, Any]], Any]:
 
 
 def _value(at: _Objective, marginals: Any, facts: Mapping[str, Any]) -> Any:
-    """Return the objective `at` a tree of mbi's `marginals`, from the problem's `facts`."""
+    """Return the objective `at` a tree, of mbi's `marginals`.
+
+    `facts` is a mapping of the problem's numbers and arrays by name.
+    """
     import jax.numpy as jnp
 
     def negentropy(counts: Any) -> Any:

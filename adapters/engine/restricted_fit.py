@@ -71,7 +71,7 @@ def extended(problem: Problem, solved: Solution) -> Solution:
 
 
 def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Clique, Floats]]) -> Floats:
-    """Return an array of `shape`, axes `clique`: the sum of `tables` of some of its columns.
+    """Return an array of `shape`, axes `clique`: the sum of `tables`, pairs (some of its columns, array).
 
     NEVER where one is NEVER.
     """

@@ -27,7 +27,7 @@ CLIQUES = 2**8
 
 
 def updated(base: Solution, solution: Solution, cliques: Sequence[Clique]) -> list[Floats] | None:
-    """Return a list of each clique's array of probabilities under `solution`, a base with one term.
+    """Return a list of each of `cliques`' array of probabilities under `solution`, a `base` with one term more.
 
     None for other solutions, or if it is too costly.
     """

@@ -165,7 +165,10 @@ def _solved(problems: Sequence[Problem]) -> list[Solution]:
 
 
 def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[list[int]]:
-    """Yield lists of model `numbers`, whose junction trees have at most `TOGETHER` cells unless one alone has more."""
+    """Yield lists of `numbers` of models, whose trees have at most `TOGETHER` cells unless one alone has more.
+
+    `trees` has every model's junction tree, by number.
+    """
     some, cells = list[int](), 0
     for i in numbers:
         if some and cells + trees[i].cells > TOGETHER:
@@ -240,7 +243,10 @@ class _State:
         return cls(terms, terms, terms, np.zeros(number), objective, objective.copy(), step, growth, taken, running)
 
     def only(self, owner: Indices) -> _State:
-        """Return the `_State` of the unfinished models alone; `owner` is the number of the model of each term."""
+        """Return the `_State` of the unfinished models alone.
+
+        `owner` is an array, the number of the model of each term.
+        """
         kept = self.running
         cells = kept[owner]
         return _State(

@@ -144,12 +144,18 @@ class _Growing:
 
 @lru_cache(maxsize=64)
 def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
-    """Return the `_Growing` object of the graph of columns `sizes`, neighbours `around`, up to `most` cells; cached."""
+    """Return the `_Growing` object of a graph of columns, for models of up to `most` cells; cached.
+
+    `sizes` are (column, levels) pairs; `around` has for each of them the bit set of it and its neighbours.
+    """
     return _Growing(sizes, around, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
-    """Yield maximal cliques, int bit sets of column numbers, of `cliques`' triangulated graph of columns `sizes`."""
+    """Yield maximal cliques of the triangulated graph of `cliques`, each an int: a bit set of column numbers.
+
+    `sizes` are the graph's (column, levels) pairs.
+    """
     products, around = _products(sizes), _neighbourhoods(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
@@ -157,7 +163,7 @@ def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def _neighbourhoods(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
     """Return a list by column number: the bit set, an int, of it and its neighbours in the graph of `cliques`.
 
-    `sizes` are the graph's columns with their numbers of levels.
+    `sizes` are the graph's (column, levels) pairs.
     """
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]
@@ -172,7 +178,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
     """Yield maximal cliques (bit sets) of a min-size elimination: the column of the least neighbourhood in turn.
 
     Sizes of cliques are `products`. A column whose neighbours are joined already goes first: that adds no edge, so a
-    tree stays a tree of pairs. Overwrites `around` (columns to their neighbours) and `cost`.
+    tree stays a tree of pairs. Overwrites `around`, by column number its neighbours' bit set, and `cost`, its `_cost`.
     """
     found: list[int] = []
     while cost:
@@ -199,7 +205,10 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
 
 
 def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
-    """Return (True if eliminating `column` adds an edge `around`; its clique's cells by `products`; column number)."""
+    """Return (True if eliminating `column` adds an edge, number of its clique's cells by `products`, `column`).
+
+    `column` is a number, `around` has each column's bit set of itself and its neighbours.
+    """
     whole, joins = around[column], False
     for a in _members(whole):
         if whole & ~around[a]:
@@ -275,10 +284,9 @@ def held_together(
 ) -> tuple[Forbidden, set[Clique]]:
     """Return (structural zeros, set of measured cliques), those that fit together into one model of limited size.
 
-    `rules` are the zeros, clique -> numbers of cells, `sizes` (column, levels) pairs. The limit is the larger of
-    MOST_WITH_RULES and the measured cliques' own model. Rules are certain, so they come first, the smallest at the
-    head; then cliques, in the order in which they were chosen. In a stratum of few people the last cliques are noise,
-    and the first to go. Sampling enforces the rules that are left out.
+    `rules` are the zeros, {clique: array of numbers of cells}, `sizes` (column, levels) pairs. The limit is the larger
+    of MOST_WITH_RULES and the measured cliques' own model. Rules come first, the smallest at the head; then cliques, in
+    the order of `measured`.
     """
     if not rules:
         return rules, set(measured)

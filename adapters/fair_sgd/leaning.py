@@ -111,7 +111,7 @@ class Leaning:
         self.samples += 1
 
     def learn(self, answers: Mapping[str, NoisySum]) -> None:
-        """Add one step's noisy sums, `answers` by name, to the running averages.
+        """Add one step's noisy sums, `answers`, to the running averages; {name of a statistic: NoisySum}.
 
         `global_adapt` updates the clip too.
         """
@@ -179,7 +179,7 @@ class Leaning:
     def _weights(self, differences: Floats, noise: Floats) -> Floats:
         """Return an array, each group's weight in a penalty, rounded to a grid, by the signs of `differences`.
 
-        These are the groups' differences from everybody, of standard deviations `noise`.
+        These are an array of the groups' differences from everybody, of standard deviations `noise`, an array too.
         """
         sizes, most = self.sizes(), self.task.settings.most_weight
         # soft signs: linear within one standard deviation of noise

@@ -85,9 +85,9 @@ class FairSgdProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def query(self, theta: Floats, lean: Lean) -> Mitigated:
-        """Return a step's question, a `Mitigated`: sums of gradients at the coefficients `theta`, and of statistics.
+        """Return a step's question, a `Mitigated`: sums of gradients at the coefficients `theta`, and statistics.
 
-        The statistics are the groups'; `lean` has the clips and the penalty's slopes.
+        `theta` is an array; the statistics are the groups'; `lean`, a Lean, has the clips and the penalty's slopes.
         """
         shape = self.schema.shape(self.by)
 

@@ -43,7 +43,7 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
     Args:
         task: The `FairSgdProblem`: public facts of the fit.
         allot: The allotment: steps and their noise.
-        start: The first coefficients.
+        start: Array of the first coefficients.
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
     steps, tail = round(allot.amount), max(1, round(allot.amount * task.settings.tail))
@@ -68,7 +68,10 @@ def train(task: FairSgdProblem, allot: Allotment, start: Floats) -> Program[Fair
 
 
 def _groups(task: FairSgdProblem, leaning: Leaning) -> list[str]:
-    """Return a list of texts on a `FairSgdProblem`'s groups: noisy size; mean of 1 - sum of p^2 if in `leaning`."""
+    """Return a list of texts, one a group of a `FairSgdProblem`: label, noisy size, mean of 1 - sum of p^2 if asked.
+
+    `leaning` has the noisy statistics. [] without groups.
+    """
     if not task.by:
         return []
     sizes = leaning.sizes()

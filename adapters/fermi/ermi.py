@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def ermi(joint: Floats) -> float:
-    """Return ERMI, a number from 0, of a table of joint probabilities or counts, levels x classes; 0 if independent.
+    """Return ERMI, a number from 0, of `joint`, an array levels x classes of joint probabilities or counts.
 
-    Cells of a class or level of probability 0 are left out.
+    0 if they are independent. Cells of a class or level of probability 0 are left out.
     """
     joint = joint / joint.sum()
     expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
@@ -36,11 +36,11 @@ def ermi(joint: Floats) -> float:
 
 
 def slopes(w: Floats, shares: Floats) -> Floats:
-    """Return psi's derivative by each class probability, shaped as W: -|W_j|^2 + 2 W_sj / sqrt(p(s)).
+    """Return an array, psi's derivative by each class probability, shaped as W: -|W_j|^2 + 2 W_sj / sqrt(p(s)).
 
     Args:
-        w: The matrices W: ... x levels of the attribute x predicted classes.
-        shares: Probability p(s) of each level; no axis of classes.
+        w: Array of the matrices W: ... x levels of the attribute x predicted classes.
+        shares: Array of the probability p(s) of each level; no axis of classes.
     """
     found: Floats = 2 * w / np.sqrt(shares)[..., None] - (w * w).sum(axis=-2, keepdims=True)
     return found
@@ -50,8 +50,8 @@ def ascent(w: Floats, shares: Floats, sums: Floats) -> Floats:
     """Return the gradient by W of the sum of psi, shaped as W: 2 (A_rj / sqrt(p(r)) - W_rj sum over r of A_rj).
 
     Args:
-        w: The matrices W: ... x levels of the attribute x predicted classes.
-        shares: Probability p(r) of each level; no axis of classes.
+        w: Array of the matrices W: ... x levels of the attribute x predicted classes.
+        shares: Array of the probability p(r) of each level; no axis of classes.
         sums: A, the sums of predicted class probabilities over the rows of each level, shaped as W.
     """
     found: Floats = 2 * (sums / np.sqrt(shares)[..., None] - w * sums.sum(axis=-2, keepdims=True))
@@ -68,9 +68,10 @@ def value(w: Floats, shares: Floats, sums: Floats) -> Floats:
 
 
 def best(sums: Floats, shares: Floats) -> Floats:
-    """Return the matrix at which the mean of psi is ERMI, shaped as `sums`; 0 for a class that is never predicted.
+    """Return the array, shaped as `sums`, of the matrices at which the mean of psi is ERMI.
 
-    `sums` are predicted class probabilities added up by level, `shares` the levels' probabilities.
+    It is 0 for a class that is never predicted. `sums` is an array, predicted class probabilities added up by level,
+    ... x levels x classes; `shares` one of the levels' probabilities.
     """
     predicted = sums.sum(axis=-2, keepdims=True)
     scaled: Floats = sums / np.sqrt(shares)[..., None]
@@ -81,7 +82,7 @@ def best(sums: Floats, shares: Floats) -> Floats:
 def independent(shares: Floats, classes: int) -> Floats:
     """Return an array, the best W, levels x `classes`, if predictions are independent of the attribute.
 
-    It holds the roots of `shares`.
+    It holds the roots of the array `shares`, the levels' probabilities; `classes` is a number.
     """
     return np.repeat(np.sqrt(shares)[..., None], classes, axis=-1)
 

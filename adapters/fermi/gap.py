@@ -32,9 +32,10 @@ PAIR = 2
 
 
 def contrasts(shares: Floats) -> Floats:
-    """Return an array of the weights of rates in each contrast, contrasts x groups.
+    """Return an array, contrasts x groups: the weights of the groups' rates in each contrast.
 
-    `shares` are those of the groups, within one true class.
+    `shares` is an array of the groups' shares within one true class. Of two groups there is one contrast, their
+    difference; of more one each, its rate less everybody's.
     """
     if len(shares) == PAIR:
         return np.array([[1.0, -1.0]])
@@ -87,7 +88,10 @@ class Steering:
         return found
 
     def step(self, positive: Floats) -> None:
-        """Move the multipliers by `positive`, true class x group: noisy numbers predicted as the second level."""
+        """Move the multipliers by `positive`, an array true class x group.
+
+        It has the noisy numbers of records that are predicted as the second level.
+        """
         here = np.einsum("ykg,yg->yk", self.weights, positive / self.records)
         self.mean = MEMORY * self.mean + (1 - MEMORY) * here
         self.upper = np.maximum(0, self.upper + self.paces * (self.mean - self.bounds[:, None]))
@@ -102,7 +106,7 @@ def aims(wanted: float, records: Floats, sigma: float) -> Floats:
 
     Args:
         wanted: Largest wanted gap.
-        records: Expected records of each cell, true class x group.
+        records: Array of expected records of each cell, true class x group.
         sigma: Standard deviation of the noise in each number of decisions that the measurement has.
     """
     if records.shape[1] != PAIR:
@@ -113,7 +117,7 @@ def aims(wanted: float, records: Floats, sigma: float) -> Floats:
 def aim_of_pair(wanted: float, records: Floats, sigma: float, intervals: int) -> float:
     """Return the gap of two groups to aim at: the wanted one less half the reach of one of so many `intervals`.
 
-    It is at least half of the wanted gap. `records` are the two groups' sizes, `sigma` as for `aims`.
+    It is at least half of the wanted gap. `records` is an array of the two groups' sizes, `sigma` the noise of a count.
     """
     # at a rate of one half, where the noise of a rate is least; it is up to sqrt(2) times that
     noise = sigma * math.sqrt(0.5) * math.hypot(*(1 / records))
@@ -140,7 +144,7 @@ class MeasuredGap:
 
     @classmethod
     def of(cls, counts: Floats, sigma: float) -> MeasuredGap:
-        """Return the `MeasuredGap` of noisy `counts`, true class x group x decision.
+        """Return the `MeasuredGap` of noisy `counts`, an array true class x group x decision.
 
         Each count has noise of deviation `sigma`; without a group whose count is clear of it, value and noise are None.
         """

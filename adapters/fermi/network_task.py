@@ -54,18 +54,18 @@ class FermiNetworkProblem(FermiProblem):
         return np.array([weights_of(self.blueprint.build(self.settings.name, int(seed))) for seed in seeds], np.float64)
 
     def query(self, theta: Floats, slopes: Floats | None) -> PerRowGradients:
-        """Return the question `PerRowGradients` of a step at `theta`, whose first axis is 1.
+        """Return the question `PerRowGradients` of a step at `theta`, an array of weights whose first axis is 1.
 
-        With the penalty's `slopes` by cell it asks its gradient and sums too; None leaves them out. Unsupported for
-        several models.
+        With the penalty's array `slopes`, by model and cell, it asks its gradient and sums too; None leaves them out.
+        Unsupported for several models.
         """
         by = () if slopes is None else self.by
         return self._asked(theta, by, None if slopes is None else slopes[0])
 
     def counting(self, theta: Floats) -> PerRowGradients:
-        """Return the question `PerRowGradients` for one model's loss gradient at `theta` and sums that count records.
+        """Return the question `PerRowGradients` for one model's loss gradient and, by cell, sums that count records.
 
-        The sums are by cell.
+        `theta` is the array of weights, whose first axis is 1.
         """
         by = self.by if self.settings.penalty else (self.target,)
         return self._asked(theta, by, np.zeros((*self.schema.shape(by), self.classes)))

@@ -78,7 +78,7 @@ class OpenRows:
         These are its gradient, then its sums of class probabilities by cell.
 
         Args:
-            theta: The coefficients, one entry a model.
+            theta: Array of the coefficients, one entry a model.
             slopes: Slopes of the penalty, shaped as in the task's query; None while groups are counted.
             allot: The allotment, with the noise and the rate of every step.
             weights: Shares of the step's price.
@@ -128,7 +128,7 @@ class OpenRows:
         The gradients are shaped as `theta`, the sums are model x true class x class.
 
         Args:
-            theta: The coefficients, an entry a model.
+            theta: Array of the coefficients, an entry a model.
             slopes: The mean over groups. Axes: model, true class (one for parity), class.
         """
         task, size = self.task, self.rows.size
@@ -157,10 +157,10 @@ class OpenRows:
         return gradients, self._sums(chances, at)
 
     def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
-        """Return mean class probabilities by true class, times its expected rows: array model x true class x class.
+        """Return an array model x true class x class: mean class probabilities by true class, times its expected rows.
 
-        `chances` are probabilities, row x model x class, `at` the rows' true classes. A class without rows gets even
-        ones.
+        `chances` is an array of probabilities, row x model x class, `at` one of the rows' true classes. A class without
+        rows gets even ones.
         """
         task = self.task
         # a class that the sample lacks gets even probabilities

@@ -63,7 +63,10 @@ def gap_in_words(task: FermiProblem, learned: FermiResult) -> dict[str, str]:
 
 
 def _reached(task: FermiProblem, multipliers: Sequence[float], thresholds: Floats | None) -> dict[str, str]:
-    """Return a dict, one caption -> text: `multipliers` of a `FermiProblem`'s gap, or its groups' `thresholds`."""
+    """Return a dict of one caption and text: `multipliers` of a `FermiProblem`'s gap, or its groups' `thresholds`.
+
+    `thresholds` is an array of logits, one a group; None shows the list of multipliers.
+    """
     if thresholds is None:
         return {"Multipliers": " ".join(f"{one:.3g}" for one in multipliers) or "0"}
     groups = crossing(task.schema, task.settings.groups)

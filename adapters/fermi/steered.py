@@ -81,8 +81,8 @@ def step_of(
 ) -> Program[Sequence[NoisySum]]:
     """Program on a `FermiProblem` that asks its gradient at `theta` and, for `share` of the price, decisions by cell.
 
-    The allotment has noise and rate. It returns both answers, two `NoisySum`s; slopes are those of `steering`, 0 if it
-    is None.
+    `theta` is one model's array of coefficients. The allotment has noise and rate. It returns both answers, two
+    `NoisySum`s; slopes are those of `steering`, 0 if it is None.
     """
     slopes = np.zeros((1, *task.schema.shape(task.by), task.classes))
     if steering is not None:
@@ -93,6 +93,9 @@ def step_of(
 
 
 def by_cell(task: FermiProblem, sums: NoisySum) -> Floats:
-    """Return the values of a `NoisySum` by a `FermiProblem`'s cells, records by true class x group x decision."""
+    """Return an array, true class x group x decision: the values of a `NoisySum` by a `FermiProblem`'s cells.
+
+    They are numbers of records.
+    """
     found = sums.values.reshape(task.groups, task.true_classes, task.classes)
     return np.moveaxis(found, 1, 0)

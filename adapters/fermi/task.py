@@ -146,10 +146,10 @@ class FermiProblem:
         )
 
     def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
-        """Return the question for the loss's gradient at `theta` and, by cell, sums that count records.
+        """Return the question for the loss's gradient and, by cell, sums that count records.
 
-        It is a `FairGradients`, a network's a `PerRowGradients`. Cells are those of `by`, or true classes without a
-        penalty.
+        `theta` is the array of coefficients, an entry a model. It is a `FairGradients`, a network's a
+        `PerRowGradients`. Cells are those of `by`, or true classes without a penalty.
         """
         by = self.by if self.settings.evens_out else (self.target,)
         slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))

@@ -86,7 +86,7 @@ def train_with_thresholds(task: FermiProblem, allot: Allotment) -> Program[Fermi
 
 
 def _logits(steps: int) -> Floats:
-    """Return an array of logits of so many thresholds, `steps`, evenly spaced as probabilities."""
+    """Return an array of logits of `steps` thresholds, a number; they are evenly spaced as probabilities."""
     chances = (np.arange(steps) + 0.5) / steps
     found: Floats = np.log(chances / (1 - chances))
     return found
@@ -111,7 +111,7 @@ def counted(seen: Floats) -> tuple[Floats, Floats]:
     """Return two arrays by noisy counts: positive decisions and sizes; axes threshold, group, true class.
 
     Args:
-        seen: Noisy counts, threshold x group x true class x decision, thresholds in increasing order.
+        seen: Array of noisy counts, threshold x group x true class x decision, thresholds in increasing order.
 
     Returns:
         Numbers of positive decisions that do not grow with the threshold, from 0 to the size; and sizes of at least 1,
@@ -131,9 +131,9 @@ def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: floa
     """Return an array of the groups' thresholds, logits, of fewest errors, with rates no further apart than `bound`.
 
     Args:
-        positive: Positive decisions, threshold x group x true class; they do not grow with the threshold.
-        sizes: Records, group x true class.
-        logits: The thresholds, increasing.
+        positive: Array of positive decisions, threshold x group x true class; they do not grow with the threshold.
+        sizes: Array of records, group x true class.
+        logits: Array of the thresholds, increasing.
         bound: Largest difference between two groups' rates of positive decisions.
     """
     rates = np.linspace(0, 1, RATES)
@@ -154,9 +154,9 @@ def best_thresholds(positive: Floats, sizes: Floats, logits: Floats, bound: floa
 
 
 def shift(task: FermiProblem, by: Floats) -> Floats:
-    """Return an array of a `FermiProblem`'s coefficients, 0 but of the groups' features, that add `by` to logits.
+    """Return an array of a `FermiProblem`'s coefficients that add `by` to logits; 0 but of the groups' features.
 
-    `by` has an entry a group.
+    `by` is an array of one number a group.
     """
     columns = task.settings.groups
     groups = [{f"{c}={one.levels[c][0]}" for c in columns} for one in crossing(task.schema, columns)]
@@ -165,8 +165,8 @@ def shift(task: FermiProblem, by: Floats) -> Floats:
 
 
 def _holds(name: str, group: set[str]) -> bool:
-    """Return True if the feature `name` is 1 of all records of a group, given by texts `column=level`.
+    """Return True if the feature called `name` is 1 of all records of `group`, a set of texts `column=level`.
 
-    The intercept is, and `column=level` and their products.
+    The intercept `1` is, and `column=level` and products of two.
     """
     return name == "1" or name in group | {f"{one}*{other}" for one, other in permutations(group, 2)}

@@ -121,7 +121,10 @@ class CellCounts:
     steps: int = 0
 
     def add(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
-        """Add a step's noisy sums of class probabilities by cell, an answer a model: added up, they count records."""
+        """Add a step's noisy sums of class probabilities by cell: added up over classes, they count records.
+
+        `answers` has one for each model, `NoisySum` or `ExpectedSum`.
+        """
         classes = self.task.classes
         self.seen = self.seen + np.array([one.values.reshape(-1, classes).sum(axis=1) for one in answers])
         self.variance += answers[0].sigma ** 2 * classes
@@ -172,7 +175,7 @@ class Adversary:
     def start(cls, task: FermiProblem, penalties: Floats, counts: CellCounts) -> Adversary:
         """Return the `Adversary` of a `FermiProblem`; its matrices W are best for predictions independent of the group.
 
-        `penalties` is an array, one weight a model; `counts`, a `CellCounts`, know the number of records of each cell.
+        `penalties` is an array, one weight a model; `counts`, a `CellCounts`, knows the number of records of each cell.
         """
         records = counts.records
         each = records.sum(axis=-1)
@@ -200,7 +203,10 @@ class Adversary:
         return np.ascontiguousarray(found).reshape(shape)
 
     def step(self, answers: Sequence[NoisySum | ExpectedSum]) -> None:
-        """Move the matrices W up the gradient by noisy sums of class probabilities, an answer a model; project them."""
+        """Move the matrices W up the gradient by noisy sums of class probabilities by cell, and project them.
+
+        `answers` has one for each model, `NoisySum` or `ExpectedSum`.
+        """
         task = self.task
         sums = np.array([one.values for one in answers]).reshape(
             len(self.w), task.groups, task.true_classes, task.classes

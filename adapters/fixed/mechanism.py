@@ -134,7 +134,7 @@ class Fixed(Mechanism[Graphical]):
         return Graphical.of(schema, solution)
 
     def _asked(self, public: Public) -> Mapping[Clique, float]:
-        """Return a mapping from table (tuple of columns) to importance, of the tables to measure by public facts.
+        """Return {clique: importance} of the tables to measure, by public facts; a clique is a tuple of columns' names.
 
         Tables that become equal are one, with their importances added up. If none is left, it is the smallest column's.
         """
@@ -150,7 +150,7 @@ class Fixed(Mechanism[Graphical]):
         return found
 
     def _within_size(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-        """Return a tuple of those `cliques`, taken one by one, that a model of at most `model_cells` cells holds.
+        """Return a tuple of those of `cliques`, taken one by one, that one model of at most `model_cells` cells holds.
 
         `sizes` are (column, number of levels) pairs.
         """

@@ -21,7 +21,7 @@ class Adam:
         self._rate, self._steps, self._taken = rate, steps, 0
 
     def step(self, point: Reals, slope: Reals) -> None:
-        """Move the parameters `point` in place by one step against the gradient `slope`."""
+        """Move the parameters `point`, a flat array, in place by one step against the gradient `slope`, also flat."""
         # the rate falls from its setting to LEAST of it along half a cosine
         share = 0.5 * (1 + math.cos(math.pi * self._taken / self._steps))
         self._taken += 1

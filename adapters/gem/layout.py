@@ -66,9 +66,9 @@ class LogitBlocks:
 
 
 def joint(blocks: Sequence[Reals]) -> Reals:
-    """Return an array of probabilities, combinations of levels (row-major) x components, of independent columns.
+    """Return an array of joint probabilities, cells x components, of columns that are independent in a component.
 
-    `blocks` are the columns' probabilities, levels x components.
+    Cells are combinations of levels, row-major; `blocks` has each column's array, levels x components.
     """
     table = blocks[0]
     for block in blocks[1:]:
@@ -77,9 +77,9 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 
 
 def marginals(layout: LogitBlocks, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
-    """Return a list of each clique's array of cell probabilities, from `odds` (levels x components) and `weights`.
+    """Return a list of arrays, each clique's cell probabilities, an axis a column, from `odds` and `weights`.
 
-    Levels are by the `LogitBlocks`; `weights` are the components'.
+    `odds` is an array, levels of all columns x components, by the `LogitBlocks`; `weights` has one number a component.
     """
     known: tuple[Clique, Reals] | None = None
     found: list[Reals] = []

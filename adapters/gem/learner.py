@@ -102,15 +102,16 @@ class MixtureLearner(Learner[ProductMixture]):
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
         """Return the `ProductMixture` of rows with allowed levels alone, in the columns of `schema`, with no others.
 
-        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        `levels` maps columns to lists of the level numbers allowed; a column that it lacks keeps all.
         """
         return self.model.conditioned(schema, levels)
 
 
 def start(source: Parametrisation, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Return flat start parameters of the `Parametrisation`, by `rng`, with probabilities near those of `ones`.
+    """Return a flat array, start parameters of the `Parametrisation`, with probabilities near those of `ones`.
 
-    These are noisy tables of one column each; a count below half a sigma, or below 0.5, is taken as that.
+    `ones` are noisy tables of one column each; a count below half a sigma, or below 0.5, is taken as that. Chance is by
+    `rng`.
     """
     logits = np.zeros(source.layout.rows)
     for table in ones:

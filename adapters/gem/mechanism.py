@@ -187,9 +187,9 @@ class GEM(Poolable[ProductMixture]):
                 del scores[chosen]
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of the parts of the workload that a stratum may choose, by public facts and `rho`.
+        """Return {clique: weight} of the parts of the workload that a stratum may choose, by public facts and `rho`.
 
-        A small stratum has single columns alone.
+        A clique is a tuple of columns' names. A small stratum has single columns alone.
         """
         every = self.candidate_weights(public, fewest=1)
         small = self._small(public, rho, public.size or 0)
@@ -232,7 +232,10 @@ class GEM(Poolable[ProductMixture]):
 
     @once
     def candidate_weights(self, public: Public, fewest: int = 2) -> Mapping[Clique, float]:
-        """Return clique -> weight of parts of the workload: >= `fewest` columns, no public table, not too large."""
+        """Return {clique: weight} of parts of the workload: >= `fewest` columns, no public table, not too large.
+
+        A clique is a tuple of columns' names; `public` are the public facts.
+        """
         schema = public.schema
         every = self._workload.parts(schema.names)
         place = {name: i for i, name in enumerate(schema.names)}

@@ -40,9 +40,9 @@ class ProductMixture(TableModel):
 
     @classmethod
     def of(cls, schema: Schema, layout: LogitBlocks, odds: Reals, total: float) -> ProductMixture:
-        """Return a `ProductMixture` in a schema, for `total` records, of equal weights, by `odds`, levels x components.
+        """Return a `ProductMixture` in a schema, for `total` records, of equal weights, by the array `odds`.
 
-        The levels are in the order of the `LogitBlocks`.
+        That is levels x components; the levels are in the order of the `LogitBlocks`.
         """
         tables = {}
         for name in schema.names:
@@ -74,8 +74,8 @@ class ProductMixture(TableModel):
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
         """Return the `ProductMixture` with allowed levels alone, in the columns of `schema`, which has no others.
 
-        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all. If the condition has
-        probability 0, components keep their weights.
+        `levels` maps columns to lists of the level numbers allowed; a column that it lacks keeps all. If the condition
+        has probability 0, components keep their weights.
         """
         weights = self._weighed({column: frozenset(some) for column, some in levels.items()})
         weights = weights / weights.sum() if weights.sum() > 0 else self.weights
@@ -111,18 +111,24 @@ class ProductMixture(TableModel):
         return marginals(self._layout, self._odds, self.weights, cliques)
 
     def _weighed(self, where: Where) -> NDArray[np.float64]:
-        """Return an array, each component's weight times the probability of `where`: column -> levels allowed."""
+        """Return an array, one a component: its weight times the probability of `where` in it.
+
+        `where` maps columns to sets of level numbers allowed.
+        """
         weights = self.weights.copy()
         for column, allowed in where.items():
             weights *= self.tables[column][:, sorted(allowed)].sum(axis=1)
         return weights
 
     def mass(self, where: Where) -> float:
-        """Return the probability, 0 to 1, of the condition `where`, column -> level numbers allowed; 1 for none."""
+        """Return the probability, 0 to 1, of `where`, {column: set of level numbers allowed}; 1 for none."""
         return min(1.0, float(self._weighed(where).sum())) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Return `n` rows drawn by `rng`, codes by column, that meet `where`; MechanismError if that has mass 0."""
+        """Return `n` rows drawn by `rng`, {column: array of level numbers}, that meet `where`.
+
+        `where` maps columns to sets of level numbers; None is no condition. MechanismError if it has mass 0.
+        """
         condition = where or {}
         weights = self._weighed(condition)
         if n and not weights.sum() > 0:

@@ -30,13 +30,22 @@ class Parametrisation(Protocol):
         """The `LogitBlocks` of the probabilities' rows: columns and their numbers of levels."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return start parameters, a flat array, by `rng`, with which each component's logits are near `logits`."""
+        """Return a flat array, start parameters by `rng`, with which each component's logits are near `logits`.
+
+        That is an array of one a level.
+        """
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return (array of probabilities at `point`, levels x components; the values that `backward` needs)."""
+        """Return (array of probabilities, levels x components; the values that `backward` needs).
+
+        `point` is the flat array of parameters.
+        """
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter at `point`, flat, from `slope` by probability and `forward`'s `tape`."""
+        """Return a flat array, the gradient by parameter at `point`, from `slope` and the values `tape` of `forward`.
+
+        `slope` is the array of derivatives by probability, levels x components.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +58,26 @@ class LogitTable:
     """Standard deviation of the start logits: equal components would stay equal."""
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return start logits, flat: `logits`, one a level, plus each component's own normal noise by `rng`."""
+        """Return a flat array of start logits: `logits`, one a level, plus each component's own normal noise.
+
+        Noise is by `rng`; `logits` is an array.
+        """
         noise = rng.standard_normal((self.layout.rows, self.components))
         return (logits[:, None] + self.spread * noise).ravel()
 
     def forward(self, point: Reals) -> tuple[Reals, Reals]:
-        """Return two arrays, the probabilities at `point`, levels x components, twice: `backward` needs them too."""
+        """Return the array of probabilities at `point`, levels x components, twice: `backward` needs it too.
+
+        `point` is the flat array of parameters.
+        """
         odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
         return odds, odds
 
     def backward(self, point: Reals, tape: Reals, slope: Reals) -> Reals:
-        """Return the gradient by logit, flat, from probabilities `tape` and `slope` by these; `point` is not used."""
+        """Return a flat array, the gradient by logit, from probabilities `tape` and derivatives by them, `slope`.
+
+        Both are arrays levels x components; `point` is not used.
+        """
         return self.layout.softmax_back(tape, slope).ravel()
 
 
@@ -96,7 +114,10 @@ class ResidualNetwork:
         ]
 
     def first(self, rng: Generator, logits: Reals) -> Reals:
-        """Return flat start parameters by `rng`: He-normal weights of ReLU blocks, a last layer with shift `logits`."""
+        """Return a flat array of start parameters by `rng`: He-normal weights of ReLU blocks, a last layer.
+
+        The shift of that layer is `logits`, an array of one a level.
+        """
         point = np.empty(self._ends[-1])
         *blocks, last, shift = self.parts(point)
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -107,7 +128,10 @@ class ResidualNetwork:
         return point
 
     def forward(self, point: Reals) -> tuple[Reals, Any]:
-        """Return (array of probabilities at `point`, levels x components; the activations that `backward` needs)."""
+        """Return (array of probabilities, levels x components; the activations that `backward` needs).
+
+        `point` is the flat array of parameters.
+        """
         *blocks, last, shift = self.parts(point)
         flow, tape = self.noise.astype(point.dtype, copy=False), []
         for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
@@ -123,7 +147,10 @@ class ResidualNetwork:
         return odds, (tape, flow, odds)
 
     def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
-        """Return the gradient by parameter at `point`, flat, from `slope` by probability and the activations `tape`."""
+        """Return a flat array, the gradient by parameter at `point`, from `slope` and the activations `tape`.
+
+        `slope` is the array of derivatives by probability, levels x components; `tape` is that of `forward`.
+        """
         found = np.empty_like(point)
         *blocks, last, _ = self.parts(point)
         *slopes, last_slope, shift_slope = self.parts(found)

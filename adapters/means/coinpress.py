@@ -173,9 +173,9 @@ class CoinPress(Settings):
         return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
-        """Return the clip, in scales, of the norm of values around `centre`, at most `r` from the mean.
+        """Return the clip, in scales, of the norm of values around `centre`, an array, at most `r` from the mean.
 
-        Each of `columns` is a `ColumnScale`; `g` is the tail bound; a wider clip than the columns' bounds is cut.
+        `columns` are `ColumnScale`s; `g` is the tail bound; a wider clip than the columns' bounds is cut.
         """
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
@@ -184,8 +184,8 @@ class CoinPress(Settings):
 def _clipped_sum(columns: tuple[ColumnScale, ...], centre: NDArray[np.float64], tau: float) -> Columns:
     """Return the question `Columns` for the sum of rows, less `centre`, clipped at norm `tau`.
 
-    Each of `columns` is a `ColumnScale`; `centre` is in the columns' own numbers, the rows' distance from it and `tau`
-    in units of scale.
+    `columns` are `ColumnScale`s; `centre` is an array in the columns' own numbers, the rows' distance from it and `tau`
+    are in units of scale.
     """
     names = tuple(column.name for column in columns)
     return Columns(names, tuple(map(float, centre)), tuple(column.unit for column in columns), tau)

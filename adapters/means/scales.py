@@ -120,9 +120,9 @@ def _scale(
 
 
 def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
-    """Return a copy of `given`, the setting `key` as column -> number, with floats.
+    """Return a dict, a copy of `given` with floats: the setting `key`, which maps columns to numbers.
 
-    Refuse (UsageError on `who`) anything else.
+    UsageError, opening with `who`, for anything else.
     """
     if not isinstance(given, Mapping):
         raise UsageError(f"{who}: {key} is a table from column to number.")

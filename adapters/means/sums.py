@@ -171,8 +171,8 @@ def sizes_of(
 ) -> Program[list[MeanCount]]:
     """Program for a `Payment` that returns a list of `MeanCount`s, the numbers of records with a value.
 
-    There is one for each of `groups`, of a `ColumnScale` a column, whose columns all have a value; groups of columns
-    that no record lacks share one. Settings and public facts tell if numbers are counted or declared.
+    There is one for each of `groups`, tuples of `ColumnScale`, whose columns all have a value; groups of columns that
+    no record lacks share one. Settings and public facts tell if numbers are counted or declared.
     """
     # columns without missing values have one number of records, asked once
     keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
@@ -188,8 +188,8 @@ def spreads(
 ) -> Program[Floats]:
     """Program for a `Payment` that returns an array: columns' standard deviations, from noisy sums of squares.
 
-    Each of `columns` is a `ColumnScale`. Squares are around the centre of `query` and cut at `clip` squared; `means`
-    and the `MeanCount` are those of the columns.
+    Each of `columns` is a `ColumnScale`. Squares are around the centre of `query` and cut at `clip` squared; `means`,
+    an array, and the `MeanCount` are those of the columns.
     """
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
@@ -251,7 +251,7 @@ def figures(
 def bounded(columns: Sequence[ColumnScale], means: Floats, noise: Floats) -> Floats:
     """Return an array, one a `ColumnScale`: the largest possible standard deviation, root of (high - m)(m - low).
 
-    The mean m is where that is largest within the noise of `means`, of deviations `noise`.
+    The mean m is where that is largest within the noise of `means`, an array, of deviations `noise`, an array too.
     """
     found = []
     for column, mean, error in zip(columns, means, noise, strict=True):

@@ -115,9 +115,9 @@ class Blueprint:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], features: int, classes: int) -> Blueprint:
-        """Return the `Blueprint` of stored facts (network, hidden, image) for so many `features` and `classes`.
+        """Return the `Blueprint` of `facts`, the stored mapping (network, hidden, image) that the method `facts` gave.
 
-        Refuse (ReleaseError) unknown names, and sizes that do not fit.
+        It has so many `features` and `classes`. Refuse (ReleaseError) unknown names, and sizes that do not fit.
         """
         name, hidden, image = facts["network"], facts["hidden"], facts["image"]
         whole = all(type(n) is int and 0 < n <= 2**16 for n in (*hidden, *image))

@@ -67,7 +67,7 @@ class Module(Scored):
         return module
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of rows (codes by column): an array, rows x levels of the target.
+        """Return an array, rows x levels of the target: the logits of `rows`, {column: array of level numbers}.
 
         Raises:
             Unsupported: PyTorch is not installed; or the network is the caller's own, and was not given: see `using`.

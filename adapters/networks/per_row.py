@@ -50,9 +50,9 @@ class Differentiated:
         self._mapped = func.vmap(func.grad(self._loss, has_aux=True), in_dims=(None, 0, 0, 0))
 
     def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
-        """Return (log loss + <slopes, F> of one row `x`, its class probabilities F), as tensors.
+        """Return (log loss + <slopes, F> of one row `x`, its class probabilities F), as tensors: a number and a vector.
 
-        `parameters` are the weights' tensors by name; `label` is the row's class as a one-hot vector, `slopes` has an
+        `parameters` maps the weights' names to tensors; `label` is the row's class as a one-hot vector, `slopes` has an
         entry a class.
         """
         (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))

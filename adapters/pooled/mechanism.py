@@ -147,7 +147,10 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Program on public facts, for the allotment, by `rng`: fits everybody, then strata; returns a mixture."""
+        """Program on public facts, for the allotment, by `rng`: fits everybody, then strata; returns a model.
+
+        It is that of everybody alone, or of strata alone, if the share is 1 or 0; else a mixture of strata.
+        """
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:

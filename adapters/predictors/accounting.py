@@ -46,7 +46,10 @@ def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]
 
 
 def divided(accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return a list of groups' rhos, in proportion to `shares`, with which a step costs `rho` by this accounting."""
+    """Return a list, a rho for each group, in proportion to `shares`, with which a step costs `rho`.
+
+    `shares` has one number a group. Under "paper" the groups' rhos add up to it, else the largest is it.
+    """
     # paper 000 adds up all groups; side by side, a step costs as much as its dearest group
     whole = math.fsum(shares) if accounting == "paper" else max(shares)
     return [rho * (share / whole) * (1 - 1e-12) for share in shares]

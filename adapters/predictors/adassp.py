@@ -133,7 +133,7 @@ def _bound(sigma: float, size: int) -> float:
 
 
 def _inverted(a: Floats, sigma: float) -> tuple[float, Floats]:
-    """Return (ridge r; array, the inverse of A + r I) for the noisy moments `a`, each entry of noise `sigma`.
+    """Return (ridge r; array, the inverse of A + r I) for the matrix `a` of noisy moments, each entry of noise `sigma`.
 
     Eigenvalues that the ridge leaves below the noise's own, sigma sqrt(d), are lifted to it: the bound fails sometimes.
     """

@@ -45,7 +45,7 @@ class Designed(Predictor):
         return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
 
     def featured(self, rows: Codes) -> Floats:
-        """Return an array, rows x features, scaled, of rows (codes by column).
+        """Return an array, rows x features, scaled, of `rows`, {column: array of level numbers}.
 
         UsageError for a numeric column whose numbers are absent.
         """
@@ -57,15 +57,15 @@ class Designed(Predictor):
         return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
-        """Return a mapping from output column to array: `prediction`, and `probability=LEVEL` for each level.
+        """Return {output column: array, an entry a row}: `prediction`, and `probability=LEVEL` for each level.
 
-        Predictions are of the rows, codes by column; probabilities are `chances` (rows x levels).
+        `rows` maps columns to arrays of level numbers; `chances` is the array of probabilities, rows x levels.
         """
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
 
     def gaps(self) -> Sequence[Mapping[str, Any]]:
-        """Return [the measured gap's mapping] from the facts of a fit that wanted one; else an empty list."""
+        """Return a list of one mapping, the measured gap in the facts of a fit that wanted one; else an empty list."""
         return [self.facts["gap"]] if "gap" in self.facts else []
 
     def foretell(self, path: StratumPath) -> str:
@@ -91,21 +91,24 @@ class Scored(Designed):
 
     @abstractmethod
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of rows, codes by column: an array, rows x levels of the target."""
+        """Return an array, rows x levels of the target: the logits of `rows`, {column: array of level numbers}."""
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return the probabilities of the target's levels for rows, codes by column: an array, rows x levels."""
+        """Return an array, rows x levels of the target: probabilities for `rows`, {column: array of level numbers}."""
         return softmax(self.logits(rows))
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return an array of texts: the likeliest level of the target for each of the rows, codes by column."""
+        """Return an array of texts, one a row: the likeliest level of the target for `rows`.
+
+        They map columns to arrays of level numbers.
+        """
         found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return a mapping from output column to array: `prediction`, and `probability=LEVEL` for each level.
+        """Return {output column: array, an entry a row}: `prediction`, and `probability=LEVEL` for each level.
 
-        `rows` are codes by column; the arrays have an entry a row.
+        `rows` maps columns to arrays of level numbers.
         """
         return self.written(rows, self.probabilities(rows))
 
@@ -123,7 +126,7 @@ def design_facts(design: Coded) -> dict[str, Any]:
 
 
 def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
-    """Return the `Coded` design stored as `facts` by `design_facts`.
+    """Return the `Coded` design stored as `facts`, a dict of `design_facts`.
 
     MechanismError if its check finds that it does not fit the schema.
     """

@@ -105,9 +105,9 @@ def families_of(settings: GroupRegression, public: Public) -> Families:
 def _published(
     settings: GroupRegression, public: Public, family: Sequence[str], sizes: dict[Stratum, float]
 ) -> Weights:
-    """Return the `Weights`, public shares of the groups (strata) of a family, the columns `family`.
+    """Return the `Weights`, public shares of the groups of a family, which is the columns `family`.
 
-    They follow from `sizes`, the number of each group, with the citation of the `GroupRegression` settings.
+    They follow from `sizes`, {group's Stratum: number of records}, with the citation of the `GroupRegression` settings.
     """
     table = [{**group.to_dict(), "count": sizes[group]} for group in crossing(public.schema, family)]
     return Weights.public(pd.DataFrame(table), citation=settings.sizes_citation)

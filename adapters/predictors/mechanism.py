@@ -253,9 +253,9 @@ class GroupRegression(Mechanism[Regression | Network]):
         return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """Program that returns (array of records x row weight by group of `families`, the rho left of `rho`).
+        """Program that returns (array of records x row weight, one a group of `families`; the rho left of `rho`).
 
-        Nothing is asked if sizes are public facts.
+        Nothing is asked if sizes are public facts. Without groups, the array has everybody's number alone.
         """
         weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
@@ -271,5 +271,5 @@ class GroupRegression(Mechanism[Regression | Network]):
 
 
 def _different(names: object) -> bool:
-    """True if `names`, of any class, is a list or tuple of texts, none of them twice; an empty one is."""
+    """True if `names`, of any class, is a list or tuple of texts, none of them twice; True for an empty one."""
     return is_texts(names) and len(set(names)) == len(names)

@@ -86,13 +86,16 @@ class NoisyMoments:
     def newton(cls, square: NoisySum, gradient: NoisySum, centre: Floats) -> NoisyMoments:
         """Return the `NoisyMoments` of a logistic Newton step from the coefficients `centre`, from noisy sums.
 
-        `square` is four times the curvature's upper triangle, `gradient` the gradient.
+        `centre` is an array; `square` is four times the curvature's upper triangle, `gradient` the gradient.
         """
         return cls._of(square, gradient, centre, curved=True)
 
     @classmethod
     def _of(cls, square: NoisySum, product: NoisySum, centre: Floats, *, curved: bool) -> NoisyMoments:
-        """Return the `NoisyMoments` of each `NoisySum`, `square` and `product`; `curved`: Newton step from `centre`."""
+        """Return the `NoisyMoments` of two `NoisySum`s, `square` and `product`, around the coefficients `centre`.
+
+        If `curved`, of a Newton step from there; else of least squares.
+        """
         size, part = product.units.size, 0.25 if curved else 1.0
         a = mirrored(square.values * part, size)
         sigma = square.sigma * part
@@ -150,7 +153,7 @@ class NoisyMoments:
 
 
 def mirrored(triangle: Floats, size: int) -> Floats:
-    """Return the symmetric matrix, size x size, of an upper triangle, row by row.
+    """Return the symmetric matrix, size x size, whose upper triangle is `triangle`, a flat array, row by row.
 
     Symmetric noise keeps the eigenvalues real.
     """

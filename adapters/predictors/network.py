@@ -43,7 +43,7 @@ class Network(Scored):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the logits of rows, codes by column: an array, rows x levels of the target.
+        """Return an array, rows x levels of the target: the logits of `rows`, {column: array of level numbers}.
 
         0 for the first of two levels.
         """

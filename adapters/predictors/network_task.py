@@ -95,17 +95,17 @@ class NetworkProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> NetworkGradients:
-        """Return the question `NetworkGradients` for a sum of clipped gradients at flat weights `theta`.
+        """Return the question `NetworkGradients` for a sum of clipped gradients at `theta`, a flat array of weights.
 
-        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
-        for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of number `group`, or of all for None. A row's gradient is multiplied by the entry of
+        `parts`, an array over the cells of the columns `by`, for its cell; None multiplies by 1.
         """
         return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
 
     def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
-        """Return the question `NetworkLosses` for a sum of clipped log losses at `theta`, flat weights.
+        """Return the question `NetworkLosses` for a sum of clipped log losses at `theta`, a flat array of weights.
 
-        It is of the group of this number, or of all for None.
+        It is of the group of number `group`, or of all for None.
         """
         return NetworkLosses(*self._query(theta, group), self.task.settings.loss_clip)
 

@@ -77,8 +77,8 @@ class Objective:
 
         Args:
             labels: The groups.
-            shares: Their fractions of all records.
-            losses: Their noisy mean losses as fractions of the clip; ignored unless `asks_losses`.
+            shares: Array of their fractions of all records.
+            losses: Array of their noisy mean losses as fractions of the clip; ignored unless `asks_losses`.
         """
         found: NDArray[np.float64]
         if self.kind == "pooled":
@@ -120,7 +120,10 @@ class Multipliers:
         self.held = np.zeros_like(self.bounds)
 
     def step(self, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Move the multipliers by the groups' noisy mean losses; return those of this step, an array."""
+        """Move the multipliers by `losses`, an array of the groups' noisy mean losses.
+
+        Return those of this step, an array.
+        """
         excess = np.where(np.isinf(self.bounds), 0.0, losses - self.bounds)
         self.held = np.clip(self.held + PACE * excess, 0, self.most)
         found: NDArray[np.float64] = np.clip(self.held + PUSH * excess, 0, self.most)

@@ -95,9 +95,10 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """Return a Table with this caption, of `rows`, dicts of coefficients: value, noisy estimate, 95 % interval, bar.
+    """Return a Table with this caption, a row for each of `rows`, a coefficient: value, estimate, interval, bar.
 
-    Estimate and interval are by noisy moments, and left out where the row's `lower` is not finite.
+    `rows` are dicts of the frame `Regression.coefficients`. Estimate and 95 % interval are by noisy moments, and left
+    out where the row's `lower` is not finite.
     """
     ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Axis.over(ends)

@@ -50,7 +50,7 @@ class Regression(Designed):
     """Public figures of the fit, for readers."""
 
     def logits(self, rows: Codes) -> Floats:
-        """Return the linear predictor of rows, codes by column: an array of one entry a row.
+        """Return the linear predictor of `rows`, {column: array of level numbers}: an array of one entry a row.
 
         `softmax` has an axis of levels too.
         """
@@ -58,9 +58,9 @@ class Regression(Designed):
         return found
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return an array, an entry a row (codes by column): the target's mean in its unit, or its likeliest level.
+        """Return an array, an entry a row: the target's mean in its unit, or the text of its likeliest level.
 
-        Means are within the target's bounds.
+        `rows` maps columns to arrays of level numbers. Means are within the target's bounds.
         """
         logits = self.logits(rows)
         if self.link == "linear":
@@ -72,7 +72,7 @@ class Regression(Designed):
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return an array, rows x levels of the target: its probabilities for rows, codes by column.
+        """Return an array, rows x levels of the target: its probabilities for `rows`, {column: array of level numbers}.
 
         UsageError for a linear model.
         """
@@ -84,9 +84,9 @@ class Regression(Designed):
         return softmax(logits)
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return output columns of rows (codes by column) by name, arrays: `prediction`, a level's probability.
+        """Return {output column: array, an entry a row}: `prediction`, and `probability=LEVEL` for each level.
 
-        The latter are `probability=LEVEL` for each level, none for a linear model.
+        The latter not for a linear model. `rows` maps columns to arrays of level numbers.
         """
         if self.link == "linear":
             return {"prediction": self.predict(rows)}

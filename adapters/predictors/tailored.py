@@ -41,17 +41,17 @@ class Descending(Protocol):
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Query:
-        """Return the question, a `Query`, for a sum of clipped gradients at numbers `theta`.
+        """Return the question, a `Query`, for a sum of clipped gradients at numbers `theta`, an array.
 
-        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
-        for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of number `group`, or of all for None. A row's gradient is multiplied by the entry of
+        `parts`, an array over the cells of the columns `by`, for its cell; None multiplies by 1.
         """
         ...
 
     def losses(self, theta: Floats, group: int | None = None) -> Query:
-        """Return the question, a `Query`, for a sum of clipped losses at the numbers `theta`.
+        """Return the question, a `Query`, for a sum of clipped losses at the numbers `theta`, an array.
 
-        It is of the group of this number, or of all for None.
+        It is of the group of number `group`, or of all for None.
         """
         ...
 
@@ -91,8 +91,8 @@ class Tailored:
     def of(cls, task: PredictorProblem, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
         """Return a `PredictorProblem`'s `Tailored` budgets of stage 2: `rho` divided by its steps, shared among groups.
 
-        The shares are by `errors`, one a group, or equal for None. `sizes` are records by group; `moves`, by
-        `loss_moves`, divides what losses cost.
+        `sizes` is an array of groups' records, `errors` one of the parts in which they share, None for equal ones;
+        `moves`, by `loss_moves`, divides what losses cost.
         """
         shares = np.ones(len(sizes)) if errors is None else errors
         # uniform composition: every step of Algorithm 2 gets an equal part of stage 2's budget
@@ -109,9 +109,10 @@ def ask(query: Query, rho: float) -> Program[NoisySum]:
 
 
 def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
-    """Program of a `PredictorProblem` that asks query k of group k at rhos[k]; returns a list of `NoisySum`s in order.
+    """Program of a `PredictorProblem` that asks queries[k] of group k at rhos[k].
 
-    Without groups the first of the queries is asked of everybody, and the list has one entry.
+    Returns a list of `NoisySum`s in order. Both are lists by group. Without groups the first of the queries is asked of
+    everybody, and the list has one entry.
     """
     if not task.groups:
         return [(yield from ask(queries[0], rhos[0]))]
@@ -124,18 +125,18 @@ def by_group(task: PredictorProblem, queries: Sequence[Query], rhos: Sequence[fl
 
 
 def shared(task: PredictorProblem, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
-    """Return a list of each group's rho for one round of a `PredictorProblem`, that costs `rho` by `accounting`.
+    """Return a list, each group's rho in one round of a `PredictorProblem` that costs `rho` by `accounting`.
 
-    Groups' parts are as `shares`. Each of several overlapping families gets an equal part of it; under `paper` all
-    groups together do.
+    Groups' parts are as `shares`, a number each. Each of several overlapping families gets an equal part of it; under
+    `paper` all groups together do.
     """
     return divided(accounting, rho if accounting == "paper" else rho / max(1, len(task.families.layouts)), shares)
 
 
 def records(task: PredictorProblem, sizes: Floats) -> float:
-    """Return a `PredictorProblem`'s number of records: the sum of its groups' `sizes` over the number of families.
+    """Return a `PredictorProblem`'s number of records: the sum of `sizes`, an array by group, over that of families.
 
-    All are in each.
+    All records are in each family.
     """
     return float(sizes.sum()) / max(1, len(task.families.layouts))
 
@@ -154,8 +155,8 @@ def loss_moves(task: PredictorProblem, neighbours: Neighbours) -> int:
 def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
     """Program of a `PredictorProblem`'s Algorithm 1 for `rho`; returns a `First`: coefficients, perhaps groups' errors.
 
-    These are there if `tailored`. `sizes` are records by group, `moves` is the number of groups that see one changed
-    record, by `loss_moves`.
+    These are there if `tailored`. `sizes` is an array of records by group, `moves` the number of groups that see one
+    changed record, by `loss_moves`.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
@@ -190,8 +191,8 @@ def stage_one(task: PredictorProblem, rho: float, sizes: Floats, moves: int, *, 
 def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
     """Program of a `PredictorProblem`, for `rho`: returns (array of coefficients, last step's `NoisyMoments` or None).
 
-    Coefficients are by least squares, Newton steps or descent; the moments are None for `softmax`. `sizes` are records
-    by group.
+    Coefficients are by least squares, Newton steps or descent; the moments are None for `softmax`. `sizes` is an array
+    of records by group.
     """
     # least squares needs one question: X'X and X'y
     if task.link == "linear":
@@ -210,7 +211,7 @@ def _precursor(task: PredictorProblem, rho: float, sizes: Floats) -> Program[tup
 def _newton_step(task: PredictorProblem, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
     """Program for a part of `rho` that returns the NoisyMoments of Newton step number `step` from `start`.
 
-    The step is of a `PredictorProblem`.
+    `start` is an array of coefficients. The step is of a `PredictorProblem`.
     """
     query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
     square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
@@ -238,10 +239,11 @@ def _few_steps(task: PredictorProblem, rho: float, rows: float) -> Program[Float
 def stage_two(
     task: PredictorProblem, model: Descending, tailored: Tailored, start: Floats
 ) -> Program[tuple[Floats, float]]:
-    """Program of a `PredictorProblem`'s Algorithms 2 and 3 from `start`, by `tailored` budgets; returns (array, noise).
+    """Program of a `PredictorProblem`'s Algorithms 2 and 3 from the array `start`; returns (array, noise).
 
-    The array has the numbers of `model`, a `Descending`, shaped as `start`. The noise is that of the first step's
-    gradient: a standard deviation, in a coordinate of the weighted sum of the groups' mean gradients.
+    The array has the numbers of `model`, a `Descending`, shaped as `start`; budgets are `tailored`. The noise is that
+    of the first step's gradient: a standard deviation, in a coordinate of the weighted sum of the groups' mean
+    gradients.
     """
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
@@ -284,8 +286,8 @@ def _together(
 ) -> Program[tuple[Floats, float]]:
     """Program of a `PredictorProblem`, for `rho`: returns (everybody's gradient at `theta`, an array; its noise).
 
-    The gradient, one sum, is that of `model`, a `Descending`. `v` has the weight of each group's rows; a row in several
-    groups has their sum.
+    The gradient, one sum, is that of `model`, a `Descending`. `v` is an array, the weight of each group's rows; a row
+    in several groups has their sum.
     """
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:

@@ -98,9 +98,9 @@ class PredictorProblem:
         return Region(self.settings.region, self.settings.radius)
 
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
-        """Return a `Descent` from the coefficients `start`, projected into the region.
+        """Return a `Descent` from the array of coefficients `start`, projected into the region.
 
-        None takes the task's `steps`.
+        `steps` None takes the task's own.
         """
         number = self.steps if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
@@ -114,7 +114,8 @@ class PredictorProblem:
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
         """Return (`Coded` design, array of rounded coefficients with a first axis of 1) of a question at `theta`.
 
-        They are those of everybody (None) or of the group of this number.
+        That is everybody's array of coefficients; the result is everybody's (None) or that of the group of number
+        `group`.
         """
         here = self.local[group] if group is not None and self.groups else None  # inside strata no group may be left
         own = theta if here is None else here.share @ theta
@@ -123,10 +124,10 @@ class PredictorProblem:
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
     ) -> Gradients:
-        """Return the question `Gradients` for a sum of clipped gradients at coefficients `theta`.
+        """Return the question `Gradients` for a sum of clipped gradients at `theta`, an array of coefficients.
 
-        It is of the group of this number, or of all for None. A row's gradient is multiplied by the entry of `parts`
-        for its cell of the columns `by`; None multiplies by 1.
+        It is of the group of number `group`, or of all for None. A row's gradient is multiplied by the entry of
+        `parts`, an array over the cells of the columns `by`, for its cell; None multiplies by 1.
         """
         design, thetas = self._asked(theta, group)
         return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
@@ -138,9 +139,9 @@ class PredictorProblem:
         return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """Return the question `Losses` for a sum of clipped losses at coefficients `theta`.
+        """Return the question `Losses` for a sum of clipped losses at `theta`, an array of coefficients.
 
-        It is of the group of this number, or of all for None. Losses are squared residuals for `linear` or with
+        It is of the group of number `group`, or of all for None. Losses are squared residuals for `linear` or with
         `squared`, a flag, else log losses.
         """
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"

@@ -38,5 +38,8 @@ class Amount:
         return (yield from total(query, rho=self.value))
 
     def choice(self, scores: Sequence[Composite]) -> Program[int]:
-        """Program that draws one of the `Composite` scores by the exponential mechanism at this price: its number."""
+        """Program that draws one of `scores`, a list of `Composite`, by the exponential mechanism at this price.
+
+        It returns the place in the list, from 0.
+        """
         return (yield from choose(scores, epsilon=self.value) if self.pure else choose(scores, rho=self.value))

@@ -73,27 +73,27 @@ class RandomisedClassifier(Designed):
         return replace(self, deterministic=True)
 
     def _logits(self, rows: Codes) -> Floats:
-        """Return an array, rows x classifiers: features of rows (codes by column) times each one's coefficients.
+        """Return an array, rows x classifiers: features of each row times each classifier's coefficients.
 
-        Of more than two levels they are a third axis.
+        `rows` maps columns to arrays of level numbers. Of more than two levels they are a third axis.
         """
         found: Floats = np.tensordot(self.featured(rows), self.thetas, axes=(1, 1))
         return found
 
     def mean_probability(self, rows: Codes) -> Floats:
-        """Return an array, an entry a row (codes by column): the classifiers' mean probability of the second level.
+        """Return an array, an entry a row: the classifiers' mean probability of the second level.
 
-        The mean is by weights; of a choice of one, the best one's. Squared and log losses are of these; `chances` is
-        the probability that a row is predicted as the second level.
+        `rows` maps columns to arrays of level numbers. The mean is by weights; without chance, the best classifier's.
+        Squared and log losses are of these.
         """
         each = 1 / (1 + np.exp(-np.clip(self._logits(rows), -700, 700)))
         found: Floats = each[:, self.best] if self.deterministic else np.minimum(each @ self.weights, 1.0)
         return found
 
     def probabilities(self, rows: Codes) -> Floats:
-        """Return an array, rows (codes by column) x levels: the probability with which each level is predicted.
+        """Return an array, rows x levels: the probability with which each level is predicted for a row.
 
-        It is 0 or 1 without chance.
+        `rows` maps columns to arrays of level numbers. Without chance it is 0 or 1.
         """
         logits = self._logits(rows)
         weights = np.eye(len(self.weights))[self.best] if self.deterministic else self.weights
@@ -104,7 +104,7 @@ class RandomisedClassifier(Designed):
         return np.column_stack([np.minimum((said == level) @ weights, 1.0) for level in every])
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return an array of texts, the target's level for each row (codes by column), by the classifier drawn for it.
+        """Return an array of texts, the target's level for each row of `rows`, {column: array}, by a classifier drawn.
 
         Raises:
             UsageError: The predictor is randomised and has no seed.
@@ -131,9 +131,10 @@ class RandomisedClassifier(Designed):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return a mapping from output column to array, an entry a row: `prediction`, `probability=LEVEL`s.
+        """Return {output column: array, an entry a row}: `prediction`, and `probability=LEVEL` for each level.
 
-        `rows` are codes by column. `mean_probability` is there for goals of losses; see `mean_probability`.
+        `rows` maps columns to arrays of level numbers. `mean_probability` is there for goals of losses; see
+        `mean_probability`.
         """
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)

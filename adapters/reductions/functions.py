@@ -65,7 +65,7 @@ class Largest(Function):
         return float(z.max())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
-        """Return a float, the maximum of the numbers `z` made smooth by `smoothing`."""
+        """Return a float, the maximum of the array of numbers `z` made smooth by `smoothing`."""
         return smoothing.maximum(z)[0]
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
@@ -87,7 +87,10 @@ class Spread(Function):
     """Shift per unit of z."""
 
     def value(self, z: Floats) -> float:
-        """Return the number sum_{i<j} |z_i - z_j| - shift sum_i z_i; the shift is `parameter`."""
+        """Return the number sum_{i<j} |z_i - z_j| - shift sum_i z_i for an array of numbers `z`.
+
+        The shift is `parameter`.
+        """
         return float(np.abs(z[:, None] - z).sum() / 2 - self.parameter * z.sum())
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
@@ -115,12 +118,15 @@ class HarmonicMean(Function):
     curved: ClassVar[Literal["convex", "concave"]] = "concave"
 
     def value(self, z: Floats) -> float:
-        """Return the harmonic mean of z clipped to [0, 1]; 0 if any z is 0."""
+        """Return the harmonic mean, a float, of the array `z` clipped to [0, 1]; 0 if any z is 0."""
         cut = np.clip(z, 0, 1)
         return float(len(z) / (1 / cut).sum()) if cut.all() else 0.0
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return an array, derivatives by z_j, J u_j^2: u_j = (1 / z_j) / sum (1 / z_i), z clipped; no `smoothing`."""
+        """Return an array of z's size, the derivatives J u_j^2 by z_j: u_j = (1 / z_j) / sum (1 / z_i), z clipped.
+
+        `z` is an array of J numbers; `smoothing` is not used.
+        """
         inverse = 1 / np.clip(z, LEAST, 1)
         found: Floats = len(z) * (inverse / inverse.sum()) ** 2
         return found
@@ -140,11 +146,17 @@ class GeometricMean(Function):
     """Number added to each z."""
 
     def value(self, z: Floats) -> float:
-        """Return the geometric mean of z_j + floor, z clipped to [0, 1]: (prod_j (z_j + floor))^(1/J) for J numbers."""
+        """Return the geometric mean of z_j + floor, of the array `z` clipped to [0, 1]: (prod_j (z_j + floor))^(1/J).
+
+        J is the number of entries.
+        """
         return float(np.prod(np.clip(z, 0, 1) + self.parameter) ** (1 / len(z)))
 
     def gradient(self, z: Floats, smoothing: Smoothing) -> Floats:
-        """Return an array, derivatives by z_j: mean / (J (z_j + floor)), J numbers z in [0, 1]; no `smoothing`."""
+        """Return an array of z's size, derivatives by z_j: mean / (J (z_j + floor)).
+
+        `z` is an array of J numbers in [0, 1]; `smoothing` is not used.
+        """
         found: Floats = self.value(z) / len(z) / (np.clip(z, 0, 1) + self.parameter)
         return found
 

@@ -129,7 +129,10 @@ class Part:
         return self.constant + self.sign * self.function.smooth(self.slopes @ counts + self.offsets, smoothing)
 
     def gradient(self, counts: Floats, smoothing: Smoothing) -> Floats:
-        """Return the gradient, at the vector `counts`, of the stand-in by a Smoothing, `smoothing`; of its size."""
+        """Return an array, the gradient at the vector `counts` of the part made smooth by `smoothing`, a Smoothing.
+
+        It is of the size of `counts`.
+        """
         inner = self.function.gradient(self.slopes @ counts + self.offsets, smoothing)
         found: Floats = self.sign * (inner @ self.slopes)
         return found
@@ -149,7 +152,10 @@ class Part:
         return self.bound + self.way * self.value(counts)
 
     def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
-        """Return the deviation of `measure`, smooth by `smoothing`, if each of a vector `counts` has noise `sigma`."""
+        """Return the standard deviation of `measure`, smooth by `smoothing`, at a vector `counts` of noisy entries.
+
+        Each of them has noise of deviation `sigma`.
+        """
         z = self.slopes @ counts + self.offsets
         if self.ratios is not None:
             return float(np.linalg.norm(self.ratios.least(counts)[1])) * sigma
@@ -267,9 +273,9 @@ def _f(name: str, least: float, sizes: Sizes) -> Part:
 def constraints_of(
     named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
 ) -> tuple[list[Part], list[tuple[str, str]]]:
-    """Return (list of Parts, the constraints `named`, name -> bound; list of pairs, those left out).
+    """Return (list of Parts, one a constraint; list of pairs, constraints left out), by `named`, {name: bound}.
 
-    Left out are those of too few records by `sizes`, as (constraint, group's label); the label is empty where a rate of
+    Left out are those of too few records by `sizes`, as (constraint, group's label); the label is "" where a rate of
     everybody lacks them. `versus` says if groups are compared with each other or with everybody; `floor` is as for the
     objective.
     """
@@ -321,10 +327,10 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Return (Part: largest excess of groups' losses of the constraint `name` over a bound; list of names left out).
+    """Return (Part: largest excess of groups' losses of the constraint `name` over `bound`; list of names left out).
 
-    `bound` is a number or a mapping by name. None, and names left out, for too few records by `sizes`: of groups, or of
-    group and label such as `F|yes`.
+    `bound` is one number, or maps names of groups, or of group and label such as `F|yes`, to numbers. The Part is None,
+    and names are left out, for too few records by `sizes`.
     """
     several = isinstance(bound, Mapping)
     places = bounded_places(name, sizes.labels, sizes.levels, sizes.by_label(BOUNDED[name]))
@@ -346,9 +352,10 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
 def bounded_places(
     name: str, labels: Sequence[str], levels: Sequence[str], parts: Sequence[Loss]
 ) -> dict[str, tuple[Loss, int]]:
-    """Return a mapping from groups' labels, and group and level's (`F|yes`), to (loss, group's number).
+    """Return {name: (loss, group's number)} by names of groups, and of group and level, such as `F|yes`.
 
-    The loss is the one that the constraint `name` bounds; `parts` are those of each of the `levels`.
+    The loss is the one that the constraint `name` bounds; `labels` are the groups', `parts` the losses of each of the
+    `levels`.
     """
     loss = BOUNDED[name]
     cells = {

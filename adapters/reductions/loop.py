@@ -61,10 +61,10 @@ class LoopResult:
 
 
 def counted(task: ReductionsProblem, thetas: Floats, pay: Amount) -> Program[tuple[Floats, float]]:
-    """Program for the amount `pay`: asks a `ReductionsProblem`'s counts and losses of classifiers, by `thetas`.
+    """Program for the amount `pay`: asks a `ReductionsProblem`'s counts and losses of classifiers, rows of `thetas`.
 
-    It returns (array of a row for each, their noise). Sums of losses are in units of their clips; one noise scale holds
-    for all numbers.
+    It returns (array, a row a classifier, of counts and sums; their noise). Sums of losses are in units of their clips;
+    one noise scale holds for all numbers.
     """
     measures = task.settings.measures
     # one question for counts and one for each measure of losses, at equal prices and so of one noise

@@ -47,7 +47,7 @@ def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats
 def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
     """Return an array of classifiers' weights with a smaller smooth goal than `start`, found by FISTA; never a larger.
 
-    `tables` are their noisy counts, a row each.
+    `start` is an array of weights too; `tables` is an array of noisy counts, a row a classifier.
     """
     here = ahead = start
     value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0

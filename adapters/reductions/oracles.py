@@ -97,8 +97,8 @@ class ExponentialOracle(Oracle):
     ) -> Program[Floats]:
         """Program of a `ReductionsProblem`: an array, the coefficients of the candidate drawn for `pay` by costs.
 
-        The costs `weights` are by group, label and prediction; if tiny, by errors. `sizes` are the groups', `start` is
-        not used.
+        `weights`, the costs, is an array, groups x labels x predictions; if tiny, errors count. `sizes` are the
+        groups', `start` is not used.
         """
         # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - (weights.max(axis=2, keepdims=True) + weights.min(axis=2, keepdims=True)) / 2
@@ -133,8 +133,8 @@ class DescentOracle(Oracle):
     ) -> Program[Floats]:
         """Program of a `ReductionsProblem` that returns coefficients, an array, after noisy gradients from `start`.
 
-        Costs are `weights`, by group, label and prediction; `sizes` are the groups'. All steps cost the rho `pay`
-        together.
+        `weights`, the costs, is an array, groups x labels x predictions; `sizes` are the groups'. All steps cost the
+        rho `pay` together.
         """
         dearer, flips = _dearer(weights)
         # weights become parts from 0 to 1, so that no row's gradient grows beyond its clip
@@ -153,11 +153,11 @@ class DescentOracle(Oracle):
 
 
 def _dearer(weights: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
-    """Return (array, groups x labels: a wrong prediction's extra cost by `weights`; of two levels a mask of flips).
+    """Return (array, groups x labels: a wrong prediction's extra cost by `weights`; mask of its shape, flips, or None).
 
     `weights` are costs, groups x labels x predictions. A record that the mask names counts with the other label, since
-    a wrong prediction of it is the cheaper one. Of more levels there is no mask (None): the cost is the mean over wrong
-    predictions, and 0 where the right one is dearer.
+    a wrong prediction of it is the cheaper one. Of more than two levels there is no mask: the cost is the mean over
+    wrong predictions, and 0 where the right one is dearer.
     """
     levels = weights.shape[2]
     right = np.diagonal(weights, axis1=1, axis2=2)
@@ -174,7 +174,10 @@ def net(shape: tuple[int, ...], number: int) -> Floats:
 
 
 def thresholds(number: int) -> Floats:
-    """Return an array of `number` classifiers, a row each: x > t or x < t of one numeric feature, t even."""
+    """Return an array of `number` classifiers, a row (slope, intercept) each: x > t or x < t of one numeric feature.
+
+    The t are evenly spaced from -1 to 1.
+    """
     cuts = np.linspace(-1, 1, max(number // 2, 1))
     above = np.column_stack([-cuts, np.ones_like(cuts)])
     return np.vstack([above, -above])

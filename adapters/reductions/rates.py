@@ -113,7 +113,7 @@ class Sizes:
         return tuple(f"{MISSED}{level}" for level in self.levels) if self.several else BY_LABEL[loss]
 
     def counted(self, loss: Loss) -> Sequence[tuple[int, int]]:
-        """Return the pairs of label and prediction, numbers of levels, that a loss of predictions counts."""
+        """Return a list of pairs (label, prediction), numbers of levels, that `loss`, one of predictions, counts."""
         if not self.several:
             return COUNTED[loss]
         each = range(len(self.levels))
@@ -155,9 +155,9 @@ class Sizes:
         return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
-        """Return a mask, groups x labels, of cells whose records are the denominator of `loss` in a group.
+        """Return a mask, groups x labels, of cells whose records are the denominator of the loss called `loss`.
 
-        The group is a number; None is all of them.
+        `group` is a group's number; None is all of them.
         """
         found = np.zeros(self.numbers.shape, bool)
         of = OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in self.counted(loss)]
@@ -171,9 +171,9 @@ class Sizes:
         return bool(self.numbers[cells].sum() >= max(self.least, 3 * self.sigma * np.sqrt(cells.sum())))
 
     def row(self, loss: Loss, group: int | None = None) -> Floats:
-        """Return an array of coefficients: its product with the vector of counts and sums is `loss` less `middle`.
+        """Return an array of coefficients: its product with the vector of counts and sums is `loss` less its middle.
 
-        It is that of a group, by number, or of everybody (None); denominators are at least 1.
+        It is that of the group of number `group`, or of everybody (None); denominators are at least 1.
         """
         found, cells = np.zeros((*self.numbers.shape, self.numbers.shape[1])), self.cells(loss, group)
         sums = np.zeros((len(self.measures), *self.numbers.shape))

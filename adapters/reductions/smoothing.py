@@ -57,7 +57,7 @@ class Smoothing:
         return slope * x - self.width * slope**2 / 2, slope
 
     def absolute(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return a smooth |x| and its derivative for each entry of `x`: two arrays of x's shape."""
+        """Return two arrays of the shape of the array `x`: a smooth |x| of each entry, and its derivative."""
         if self.kind == "none":
             return np.abs(x), np.sign(x)
         if self.kind == "softmax":

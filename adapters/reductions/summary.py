@@ -92,7 +92,7 @@ def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
 
 
 def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dict[str, Any]:
-    """Return a dict of `part`, the objective or a constraint of `goal`, at `counts` of noise `noise`.
+    """Return a dict of `part`, the objective or a constraint of `goal`, at `counts`, a vector of deviation `noise`.
 
     Keys are kind (`kind`, "objective" or "constraint"), name, group (empty), bound (None for the objective), value,
     noise (the value's deviation) and status ("ok"; of a constraint "holds" or "broken").

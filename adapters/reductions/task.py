@@ -87,15 +87,15 @@ class ReductionsProblem:
     def confusions(self, thetas: Floats, *, pure: bool = False) -> Confusions:
         """Return the question `Confusions` for counts by group, label and prediction of each classifier.
 
-        Classifiers are the entries of `thetas`. With `pure`, a flag, counts are priced by the L1 norm, for pure
-        epsilon.
+        `thetas` is an array of coefficients, an entry a classifier. With `pure`, a flag, counts are priced by the L1
+        norm, for pure epsilon.
         """
         return Confusions(self.design, self.target, rounded(thetas), self.by, "l1" if pure else "l2")
 
     def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
-        """Return the question `GroupLosses` for sums of `measure` losses by group and label.
+        """Return the question `GroupLosses` for sums of `measure` losses by group and label, of each classifier.
 
-        It asks them of each classifier, a row of `thetas`.
+        `thetas` is an array of coefficients, an entry a classifier.
         """
         clip = self.settings.loss_clip if measure == "log" else 1.0
         return GroupLosses(self.design, self.target, rounded(thetas), clip, measure, self.by)

@@ -69,7 +69,7 @@ def posterior(noisy: NDArray[np.int64] | Floats, sigma: float) -> Floats:
 
 
 def projected(values: NDArray[np.int64] | Floats, total: float) -> Floats:
-    """Return the flat array of numbers of at least 0 with the sum `total`, above 0, that is nearest to `values`.
+    """Return a flat array of numbers of at least 0 with the sum `total`, above 0, the nearest to the array `values`.
 
     Nearest is by the sum of squared differences: the same number is taken off all that stay above 0.
     """

@@ -109,7 +109,10 @@ class GraphicalLearner(Learner[Graphical]):
         return _asked(self.schema, self.fitted).marginals(cliques) if few is None else few
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return the candidates (clique -> weight) that keep the model within `most_cells`, or are in it already."""
+        """Return the dict of those candidates in `cliques`, {clique: weight}, that keep the model within `most_cells`.
+
+        Or that are in it already.
+        """
         there = {known.clique for known in self.published} | {table.clique for table in self.tables}
         there |= set(self._rules)
         if self.base is not None:
@@ -156,7 +159,7 @@ class GraphicalLearner(Learner[Graphical]):
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
         """Return the `Graphical` of rows with allowed levels alone, in the columns of `schema`, which has no others.
 
-        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        `levels` maps columns to lists of the level numbers allowed; a column that it lacks keeps all.
         """
         return Graphical.of(schema, condition(self.fitted, levels))
 

@@ -36,9 +36,9 @@ FAR = 0.1
 
 
 def records(tables: Sequence[NoisyTable | MeasuredTable], size: int | None) -> float:
-    """Return the number of records, at least 1: the precision-weighted mean of the tables' sums and the public size.
+    """Return the number of records, at least 1: the precision-weighted mean of the tables' sums and the public `size`.
 
-    A public size has a standard error of a fifth of itself, as old census figures do.
+    None is no public size. One has a standard error of a fifth of itself, as old census figures do.
     """
     weights = [1 / (table.values.size * table.sigma**2) for table in tables]
     values = [float(table.values.sum()) for table in tables]
@@ -96,10 +96,10 @@ def _variance(known: Known, measured: Sequence[MeasuredTable], total: float) -> 
 
 
 def doubts(known: Sequence[Known], measured: Sequence[MeasuredTable], total: float) -> dict[frozenset[str], float]:
-    """Return {frozen set of columns: variance of a share} of `known` tables that answers contradict.
+    """Return {frozen set of a table's columns: variance of a share} of `known` tables that answers contradict.
 
     Answers are in `measured`, each a `MeasuredTable`. The variance is what the contradiction adds to the public table's
-    own variance, for `total` records.
+    own variance, for `total` records. {} if none is contradicted.
     """
     found: dict[frozenset[str], float] = {}
     for one in known:
@@ -116,7 +116,7 @@ def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: 
 
     Args:
         known: The public tables of the stratum.
-        off: The result of `doubts` for everybody.
+        off: The result of `doubts` for everybody, a mapping.
         names: The columns of everybody's tables.
     """
     beyond = [off.get(frozenset(one.clique).intersection(names), 0.0) for one in known]

@@ -95,7 +95,10 @@ class Learner(ABC, Generic[M]):
         return [np.asarray(table * self.total, np.float64) for table in self.marginals(cliques)]
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Return the candidates (clique -> weight) that the model can take in without growing too large; here all."""
+        """Return the dict of those candidates in `cliques`, {clique: weight}, that the model can take in; here all.
+
+        Others would make it too large.
+        """
         return dict(cliques)
 
     @abstractmethod
@@ -110,7 +113,7 @@ class Learner(ABC, Generic[M]):
     def conditioned(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
         """Return the model of the last fit with allowed levels alone, in the columns of `schema`, with no others.
 
-        `levels` is column -> numbers of the levels allowed; a column it lacks keeps all.
+        `levels` maps columns to lists of the level numbers allowed; a column that it lacks keeps all.
         """
 
 
@@ -128,7 +131,10 @@ class Poolable(Mechanism[M]):
 
     @abstractmethod
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
-        """Return clique -> weight of the tables that a stratum may measure with `rho`, by public facts."""
+        """Return {clique: weight} of the tables that a stratum may measure with `rho`, by public facts.
+
+        A clique is a tuple of columns' names.
+        """
 
     def stratum_rounds(self, usual: int) -> int:
         """Return a stratum's number of rounds; `usual`, the one by public sizes, unless a subclass has its own."""
@@ -140,10 +146,10 @@ class Poolable(Mechanism[M]):
 
     @once
     def foresee(self, public: Public, rho: float) -> tuple[Mapping[Clique, float], Mapping[Clique, float], int]:
-        """Return (a stratum's candidates, clique -> weight; those affordable at `rho`; its number of rounds).
+        """Return ({clique: weight} of a stratum's candidates, {clique: weight} of those affordable at `rho`, rounds).
 
-        All follow from public facts. If no candidate is affordable, the stratum measures nothing and keeps everybody's
-        model.
+        The last is a number. All follow from public facts. If no candidate is affordable, the stratum measures nothing
+        and keeps everybody's model.
         """
         schema, size = public.schema, public.size or 0
         every, cells = _small(schema, tuple(self.candidates(public, rho).items()))
@@ -157,6 +163,9 @@ class Poolable(Mechanism[M]):
 def _small(
     schema: Schema, candidates: tuple[tuple[Clique, float], ...]
 ) -> tuple[Mapping[Clique, float], Mapping[Clique, int]]:
-    """Return ({clique: weight} of candidates of at most `MOST_CELLS` cells in a schema, {clique: cells} of all)."""
+    """Return ({clique: weight} of candidates of at most `MOST_CELLS` cells in a schema, {clique: cells} of all).
+
+    `candidates` are (clique, weight) pairs.
+    """
     cells = cells_of(schema, tuple(clique for clique, _ in candidates))
     return {clique: weight for clique, weight in candidates if cells[clique] <= MOST_CELLS}, cells

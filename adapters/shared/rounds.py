@@ -46,7 +46,10 @@ def usual_rounds(columns: int, people: float, rho: float) -> int:
 def worth_measuring(
     cliques: Mapping[Clique, float], cells: Mapping[Clique, int], sigma: float, people: float
 ) -> dict[Clique, float]:
-    """Return {clique: weight} of those `cliques` whose noise of scale `sigma`, over `cells`, is at most `people`."""
+    """Return {clique: weight} of those in `cliques` whose noise, of scale `sigma` a cell, is at most `people`.
+
+    `cliques` is such a mapping, `cells` maps cliques to numbers of cells.
+    """
     return {c: weight for c, weight in cliques.items() if NOISE_SIZE * sigma * cells[c] <= people}
 
 
@@ -61,7 +64,7 @@ def adapt(
 ) -> Program[Fraction]:
     """Program of rounds for `rho`, priced for these neighbours; returns the rho left as a `Fraction`.
 
-    It is above 0 if candidates ran out. `worth` gives weights by clique; cliques whose noise exceeds `people` are no
+    It is above 0 if candidates ran out. `worth` maps cliques to weights; cliques whose noise exceeds `people` are no
     candidates. Tables go to `learner`; `rounds` is the number that the first price is made for.
     """
     schema, left, price = learner.schema, rho, float(rho) / rounds
@@ -100,9 +103,9 @@ def adapt(
 def usual_questions(
     schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
-    """Program that asks as `adapt` would for `rho` in so many rounds, cliques of a schema by `rng` from `starters`.
+    """Program that asks as `adapt` would for `rho` in so many `rounds`, cliques of a schema, by `rng`; no result.
 
-    Nothing is returned: it is for plans.
+    It is for plans; `starters` maps cliques, the candidates, to weights.
     """
     scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
     left, asked = rho, scores

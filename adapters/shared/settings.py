@@ -90,10 +90,10 @@ def design_of(
     reference: Mapping[str, str],
     interactions: Sequence[Sequence[str]] = (),
 ) -> Coded:
-    """Return the `Coded` design of the named features, or of all public columns but target and groups.
+    """Return the `Coded` design of the features `named`, or of all public columns but target and groups.
 
-    Errors name `who`. A column of one level, and one that strata define, does not vary and is left out. UsageError for
-    reference levels and interactions of other columns.
+    Errors open with `who`. A column of one level, and one that strata define, does not vary and is left out.
+    `reference` maps columns to levels; UsageError for reference levels and `interactions`, pairs, of other columns.
     """
     schema = public.schema
     wanted = named or [name for name in schema.names if name not in groups]

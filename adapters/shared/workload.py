@@ -64,7 +64,10 @@ class Workload:
                 raise UsageError(f"workload: there is no column {name!r}{nearest(name, known)}.")
 
     def parts(self, columns: Sequence[str]) -> Mapping[Clique, float]:
-        """Return clique -> weight of all sets of `columns` inside one of the marginals; cached for equal columns."""
+        """Return {clique: weight} of all sets of `columns` inside one of the marginals; cached for equal columns.
+
+        A clique is a tuple of columns' names.
+        """
         key = tuple(columns)
         if key not in self._parts:
             self._parts[key] = closure(self.among(key))
@@ -84,7 +87,10 @@ class Workload:
         return self._small[key]
 
     def among(self, columns: Sequence[str]) -> dict[Clique, float]:
-        """Return clique -> weight of the marginals cut to `columns`; Unsupported for a k-way text of too many."""
+        """Return {clique: weight} of the marginals cut to `columns`; Unsupported for a k-way text of too many.
+
+        A clique is a tuple of columns' names.
+        """
         if isinstance(self.marginals, str):
             ways = min(_ways(self.marginals), len(columns))
             if math.comb(len(columns), ways) > MOST_MARGINALS:
@@ -107,7 +113,10 @@ class Workload:
 
 
 def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
-    """Return {set: weight} of every set of columns in a marginal of the workload, the largest such weight."""
+    """Return {clique: weight} of every set of columns in a marginal of `workload`, the largest such weight.
+
+    `workload` maps the marginals, tuples of columns' names, to weights.
+    """
     found: dict[Clique, float] = {}
     for clique, weight in workload.items():
         for size in range(1, len(clique) + 1):

@@ -93,7 +93,10 @@ class Classified(ClassifierMixin, GroupedEstimator):  # type: ignore[misc]  # sc
             self.coef_, self.intercept_ = self._in_their_unit(features)
 
     def _layers(self, features: int) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-        """Return (list of weights, list of constants) of a network's two layers, in the unit of so many features."""
+        """Return (list of two arrays of weights, list of two arrays of constants) of a network's layers.
+
+        They are in the unit of so many `features`, their number; weights are inputs x outputs.
+        """
         assert isinstance(self._model, Network)  # noqa: S101 - the caller's check
         output = self._model.output
         slopes, constants = self._unscaled(self._model.hidden.T, features)

@@ -100,9 +100,9 @@ class FermiClassifier(Classified):
             self.gap_status_, self.multiplier_ = found.status, np.array(found.multipliers)
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
-        """Return a dict of the estimator's `shares` by the mechanism's label of a group, or of group and class.
+        """Return a dict of the estimator's `shares`, numbers, by the mechanism's label of group, or group and class.
 
-        `classes` are the declared ones. UsageError for undeclared keys.
+        `classes` is the list of declared ones. UsageError for undeclared keys.
         """
         levels = {level: str(i) for i, level in enumerate(self._levels())}
         numbers = {level: str(i) for i, level in enumerate(classes)}

@@ -163,7 +163,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return self.release_.certificate
 
     def _bounds(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return two arrays, lower and upper bounds of so many features; ValueError for unsound ones."""
+        """Return two arrays, lower and upper bounds, one a feature; `features` is their number.
+
+        ValueError for unsound ones.
+        """
         if not is_list(self.bounds) or len(self.bounds) != 2:
             raise ValueError("bounds must be a pair: (lower, upper), each a number or an array with one a feature.")
         try:
@@ -184,9 +187,9 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return list(groups)
 
     def _by_label(self, what: str, given: Mapping[Any, T] | None) -> dict[str, T]:
-        """Return a mapping of values by the number, as text, of their level, from `given`, by level; {} for None.
+        """Return {number of a level, as text: value} of `given`, which maps declared groups to values; {} for None.
 
-        UsageError, opening with `what`, for undeclared levels.
+        UsageError, opening with `what`, for undeclared groups.
         """
         labels = {level: str(i) for i, level in enumerate(self._levels())}
         if given is not None and not isinstance(given, Mapping):
@@ -197,14 +200,18 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {} if given is None else {labels[level]: value for level, value in given.items()}
 
     def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
-        """Return a mechanism of class `how` for columns `features`, by the keywords `own`, else the estimator's."""
+        """Return a mechanism of class `how` for columns `features`.
+
+        Settings are the keywords `own`, else the estimator's.
+        """
         names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
         return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, x: NDArray[Any], target: Any, sensitive: Any, owners: Any) -> None:
-        """Fit the estimator's mechanism to features `x`, target, sensitive group and owners of the rows.
+        """Fit the estimator's mechanism to features `x`, an array, `target`, `sensitive` group and `owners` of rows.
 
-        Keep the release, from which predictions are made.
+        The latter have an entry a row; no groups and no owners are None. Keep the release, from which predictions are
+        made.
         """
         table = self._table(x, target, self._target(), sensitive, owners)
         try:
@@ -224,27 +231,27 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return model
 
     def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return two arrays of a regression on so many features, in their unit: coefficients, intercepts.
+        """Return (array of coefficients, predictors x features.
 
-        Coefficients are predictors x features.
+        Array of intercepts) of a regression, in features' unit. `features` is their number.
         """
         assert isinstance(self._model, Regression)  # noqa: S101 - a network has layers
         return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
 
     def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return two arrays, slopes and intercepts in the unit of so many features, from `theta`.
+        """Return (array of slopes, outputs x features; array of intercepts) in the features' own unit, from `theta`.
 
-        These are coefficients of scaled features, constants first.
+        This is an array (1 + features) x outputs, of scaled features, constants first; `features` is their number.
         """
         low, high = self._bounds(features)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any, owners: Any = None) -> PrivateTable:
-        """Return the `PrivateTable`: features `x`, group `sensitive`, values `target` of TARGET, declared as `column`.
+        """Return the `PrivateTable` of the rows: features `x`, group `sensitive`, values `target` of TARGET.
 
-        `owners` are the rows' units, if any. Where the group alone is protected, whether a row counts must not depend
-        on it: what is no declared level counts as the first.
+        `x` is an array, the others have an entry a row, as `owners`, the rows' units, if any; `column` declares TARGET.
+        Where the group alone is protected, a row counts whatever its group: no declared level counts as the first.
         """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
@@ -262,7 +269,10 @@ class GroupedEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return open_table(frame, schema=schema, declared_size=self.declared_size, **self.account_settings())
 
     def _sensitive(self, rows: int, given: Any) -> NDArray[Any]:
-        """Return an array of each of `rows` rows' group, `given` or EVERYBODY; UsageError or ValueError if unfit."""
+        """Return an array of objects, each row's group as in `given`, or EVERYBODY where no groups are declared.
+
+        There are so many `rows`; UsageError or ValueError if `given` is unfit.
+        """
         if (given is None) != (self.groups is None):
             raise UsageError(
                 "sensitive_features and groups go together: declare the groups' levels when making the estimator, and "
@@ -311,7 +321,7 @@ def each(given: Any) -> NDArray[Any]:
 
 
 def numbered(values: NDArray[Any], levels: Sequence[Any]) -> NDArray[Any]:
-    """Return an array of texts: each value's number among the levels.
+    """Return an array of texts, one for each of `values`: its place among `levels`, from "0".
 
     `OTHER`, no level of the schema, for all others.
     """

@@ -73,9 +73,9 @@ class Folds(BaseCrossValidator):  # type: ignore[misc]  # scikit-learn has no ty
         return self.number
 
     def drawn(self, rows: int, groups: Any = None) -> NDArray[np.int64]:
-        """Return an array: the fold, from 0, of each of so many rows.
+        """Return an array: the fold, from 0, of each of so many `rows`, a number.
 
-        Rows of one of `groups` (an entry a row) have one.
+        `groups` has an entry a row: rows of one have one fold; None for none.
         """
         rng = np.random.default_rng()
         if groups is None:
@@ -169,7 +169,7 @@ def _check_search(search: Any, model: GroupedEstimator, x: Any) -> None:
 def _with(model: GroupedEstimator, candidate: Mapping[str, Any], start: str) -> GroupedEstimator:
     """Return a copy of the `GroupedEstimator` `model` with a candidate's own parameters.
 
-    Their names begin with `start` in the mapping `candidate`; others are left out.
+    `candidate` maps names to values; its own are those that begin with `start`, which is cut off. Others are left out.
     """
     known = model.get_params(deep=False)
     own = {key.removeprefix(start): value for key, value in candidate.items() if key.removeprefix(start) in known}

@@ -69,9 +69,10 @@ class LossBeside(StoredRows):
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return exact sums as ints, a list of arrays (blocks) for each (path, query, sampling rate) `asked`.
+        """Return a list of lists of int arrays, one for each (path, query, sampling rate) `asked`: its exact sums.
 
-        Rows are sampled by `entropy`; `FAR` clips are added to the first group's sums where the second's are not 0.
+        An inner list has an array a block. Rows are sampled by `entropy`; `FAR` clips are added to the first group's
+        sums where the second's are not 0.
         """
         found = super().sums(asked, entropy)
         for _, block in found:
@@ -158,9 +159,10 @@ def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_
 
 
 def _step(x: Floats, aside: Floats) -> Floats:
-    """Log-likelihood ratios of one step, a row per assumed noise, from noisy sums `x`, one a run, in clips.
+    """Array (ways of scoring, runs) of log-likelihood ratios of one step, a row for each assumed noise.
 
-    The last row is the ratio of what the loss reveals besides, the numbers `aside`, one a run.
+    They are of the noisy sums `x`, an array of one a run, in clips. The last row is the ratio of what the loss reveals
+    besides, the array of numbers `aside`, one a run.
     """
     found = []
     for share in ASSUMED:

@@ -70,7 +70,7 @@ def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[
 
 
 def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[Point, ...]:
-    """Return the points, each with the threshold whose errors in the `pilot` give the best lower bound.
+    """Return a tuple of the `points`, each with the threshold whose errors in the `pilot` give the best lower bound.
 
     The pilot is a pair of arrays of scores (kinds of score, runs), of both tables; they must not be used again.
     """

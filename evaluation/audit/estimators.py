@@ -38,13 +38,13 @@ class AuditErrors(NamedTuple):
 
 
 def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Array of the scores, rounded to `DIGITS` digits after the point."""
+    """Array like `scores`, an array, rounded to `DIGITS` digits after the point."""
     found: NDArray[np.float64] = np.round(scores, DIGITS)
     return found
 
 
 def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
-    """Array of `scores` plus uniform noise by `rng` as wide as `spacing`, the spacing of the lattice that they lie on.
+    """Array like `scores`, an array, plus uniform noise by `rng` as wide as `spacing`, that of the lattice they lie on.
 
     Integer answers give scores on a lattice, where thresholds reach few error rates. The jitter makes it a randomised
     test; it is independent of the data, so it can only lower the bound.
@@ -55,8 +55,8 @@ def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDA
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> AuditErrors:
     """Return AuditErrors, the counts of errors of the test `score >= threshold`, and the number of runs a table.
 
-    `scores0` are the runs' scores on the first table, `scores1` on its neighbour; ValueError for samples of different
-    sizes.
+    `scores0` is an array of the runs' scores on the first table, `scores1` on its neighbour; ValueError for arrays of
+    different sizes.
     """
     if scores0.shape != scores1.shape:
         raise ValueError("both tables need the same number of runs")
@@ -78,7 +78,8 @@ def upper(count: Any, runs: int, alpha: float) -> Any:
 def mu_of(positive: Any, negative: Any) -> Any:
     """Lower bound on mu of Gaussian DP from error rates F (`positive`), N (`negative`): z(1 - F) - z(N), z normal.
 
-    mu-GDP (Dong, Roth and Su 2019) says that telling the tables apart is no easier than telling N(0, 1) from N(mu, 1).
+    Rates are numbers, or arrays, which give an array. mu-GDP (Dong, Roth and Su 2019) says that telling the tables
+    apart is no easier than telling N(0, 1) from N(mu, 1).
     """
     return np.maximum(0.0, -special.ndtri(positive) - special.ndtri(negative))
 
@@ -104,7 +105,7 @@ def _divergence(p: Any, q: Any) -> Any:
 def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
     """Lower bound on epsilon at `delta` from error rates F (`positive`), N (`negative`): log((1 - N - delta) / F).
 
-    From 1 - N = P(s1 >= t) <= exp(epsilon) P(s0 >= t) + delta.
+    Rates are numbers, or arrays, which give an array. From 1 - N = P(s1 >= t) <= exp(epsilon) P(s0 >= t) + delta.
     """
     power = np.maximum(1 - np.asarray(negative) - delta, 0.0)
     with np.errstate(divide="ignore"):

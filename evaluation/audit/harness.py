@@ -205,7 +205,10 @@ class Experiment:
 
 
 def bound(points: Sequence[Point], found: Sequence[AuditErrors], i: int, alpha: float) -> Any:
-    """Lower bound on the quantity of point number `i`, by `found[i]`, its test's `AuditErrors`, at alpha / points."""
+    """Lower bound on the quantity of point number `i` of `points`, by its test's errors, at alpha / number of points.
+
+    `found` is a list, an `AuditErrors` a point. The bound is an array if their numbers of errors are.
+    """
     return points[i].bound(found[i], alpha / len(points))
 
 

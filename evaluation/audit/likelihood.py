@@ -108,7 +108,7 @@ class Transcript:
     def draw(self, audited: AuditedAnswers, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Array (shares + 1, `runs`) of log-likelihood ratios of fresh `audited` answers, a row a share of noise.
 
-        A last row leaves choices out, at the first of the shares.
+        `shares` is an array of shares. A last row leaves choices out, at the first of them.
         """
         drawn = np.zeros((len(shares) + 1, runs))
         noisy = [not isinstance(a.question, Choose) for a in self.asked]

@@ -112,7 +112,10 @@ def linked_pair(
 
 
 def _recorded(mechanism: Mechanism[Any], base: Tables, budget: Budget, declared: int) -> Run:
-    """Return the `Run` of a `Mechanism` on the tables `base` in a `Budget`, with `declared` households."""
+    """Return the `Run` of a `Mechanism` on the tables `base` in a `Budget`, with `declared` households, a number.
+
+    `base` is the pair (households, persons) of a small world.
+    """
     prepared = prepare(mechanism, HOMES.counted, budget, declared)
     account = ProcessLedger().open(Request("", "", prepared.budget, per_unit(prepared.allot), 0))
     rows = _shared(base)

@@ -75,7 +75,10 @@ def _ideal(share: float, rate: float, runs: int = 20_000) -> NDArray[np.float64]
 
 
 def _step(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Array (assumed noises, runs): log-likelihood ratios of one step for noisy sums `x`, in clips."""
+    """Array (assumed noises, runs): log-likelihood ratios of one step.
+
+    `x` is an array of noisy sums, one a run, in clips.
+    """
     return np.stack([np.log1p(RATE * np.expm1((2 * x - 1) / (2 * (s * NOISE_MULTIPLIER) ** 2))) for s in ASSUMED])
 
 

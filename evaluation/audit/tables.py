@@ -135,8 +135,8 @@ def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:
 
 
 def _score(total: NDArray[np.float64], k: int, variance: float) -> NDArray[np.float64]:
-    """Array, one a run: jittered log-likelihood ratio that k cells are 1, not 0, from sums `total` of their counts.
+    """Array, one a run: jittered log-likelihood ratio that k cells are 1, not 0.
 
-    `variance` is that of one cell's noise.
+    `total` is an array, one a run, of the sums of their counts; `variance` is that of one cell's noise.
     """
     return jittered((2 * total - k) / (2 * variance), 1 / variance, np.random.default_rng())

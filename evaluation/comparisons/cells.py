@@ -138,7 +138,7 @@ def _called(setting: str) -> Iterator[None]:
 
 
 def _baseline(name: str) -> dict[str, Any]:
-    """Return the facts of a row of the tidy frame on the baseline `name`: mechanism, stratification, epsilon, seed."""
+    """Return a dict of a tidy frame's entries on the baseline `name`: mechanism, stratification, epsilon, seed."""
     return {"mechanism": f"({name})", "stratification": BASELINE, "epsilon": np.inf, "seed": 0}
 
 
@@ -236,13 +236,16 @@ def in_columns(
 ) -> pd.DataFrame:
     """One frame of `parts`, pairs (metric, its frame of scores), in the columns of a grid's `comparison.parquet`.
 
-    Each row also has `facts` (mechanism, stratification, epsilon, seed), and the `seconds` of the fit.
+    Each row also has `facts`, a mapping (mechanism, stratification, epsilon, seed), and the `seconds` of the fit.
     """
     return joined([_tidy(frame, {**facts, "metric": metric}, grid, seconds) for metric, frame in parts])
 
 
 def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: float) -> pd.DataFrame:
-    """Return `frame`, of one metric, in the grid's columns, with `facts`, labels of groups and `seconds`."""
+    """Return `frame`, of one metric, in the grid's columns, with labels of groups, `facts` and `seconds`.
+
+    `facts` maps further columns to one value for all rows.
+    """
     import pandas as pd
 
     found = frame.reset_index(drop=True)

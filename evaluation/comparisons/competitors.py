@@ -23,7 +23,7 @@ WITH_PRIOR = " with prior"
 
 
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
-    """Mapping from label to one mapping of a mechanism's name and settings, from the list in a recipe.
+    """Mapping from label to one mapping of a mechanism's name and settings, from the list `mechanisms` in a recipe.
 
     An entry of the list is a name, or a mapping with "name". RecipeError for an entry without a name, a mechanism that
     is not installed, a label that is bad or there twice.
@@ -84,7 +84,7 @@ def _check_label(label: Any) -> None:
 
 
 def mechanism_label(section: Mapping[str, Any]) -> str:
-    """Text of a recipe's `section` on a mechanism, its name and settings, such as `pooled (base mst)`."""
+    """Text of `section`, a recipe's mapping of a mechanism's name and settings, such as `pooled (base mst)`."""
     settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
     name = str(section.get("name", ""))
     return f"{name} ({', '.join(settings)})".strip() if settings else name
@@ -189,7 +189,10 @@ def inner_name(competitor: Competitor) -> str | None:
 
 
 def check_pairs(said: Any, known: Sequence[str]) -> None:
-    """Raise RecipeError unless `said`, a recipe's `pairs`, is a list of pairs of different names, all `known`."""
+    """Raise RecipeError unless `said`, a recipe's `pairs`, is a list of pairs of different names, all `known`.
+
+    `known` are the names of settings.
+    """
     if not isinstance(said, list) or not all(
         isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1] for pair in said
     ):

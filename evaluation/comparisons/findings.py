@@ -137,7 +137,10 @@ def _item(metric: str, item: str | None) -> list[str]:
 
 
 def _mean(part: pd.DataFrame, *, ends: bool = False) -> float | Cell:
-    """Return the mean of the column `value` of `part`; with `ends` a Cell with its 95 % interval, if it has one."""
+    """Return the mean, a number, NaN if unknown, of the column `value` of the frame `part`.
+
+    With `ends` a Cell with its 95 % interval, if it has one.
+    """
     mean, low, high = (float(end) for end in mean_interval(part["value"].to_numpy(float)))
     return Cell(f"{short(mean)} ({short(low)} to {short(high)})", mean) if ends and np.isfinite(low) else mean
 
@@ -188,7 +191,10 @@ def pairs_figure(part: pd.DataFrame, title: str, note: str = "") -> Figure:
 
 
 def _test(row: Mapping[Any, Any]) -> Sequence[Value]:
-    """Return the cells of one line on `row` of the paired tests: pair, epsilon, difference, ends, p-values, verdict."""
+    """Return the list of cells of one line on `row`, a mapping of a row of the frame of paired tests.
+
+    They are pair, epsilon, difference, ends, p-values, verdict.
+    """
     first = setting_name(row["first_mechanism"], row["first_stratification"])
     second = setting_name(row["second_mechanism"], row["second_stratification"])
     return [

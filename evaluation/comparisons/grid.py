@@ -203,7 +203,7 @@ class Grid:
         return not isinstance(self.mechanisms[label], Groupwise)
 
     def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
-        """Pairs of settings, each (mechanism's label, stratification), of `said`: pairs of settings' names in a recipe.
+        """Tuple of pairs of settings, each (mechanism's label, tuple of columns), of `said`, pairs of settings' names.
 
         RecipeError for names of no setting.
         """

@@ -51,7 +51,10 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def check_keys(said: Mapping[str, Any]) -> None:
-    """Raise RecipeError for unknown keys in a section [compare], `said`, other types, and whole numbers below 1."""
+    """Raise RecipeError for unknown keys in `said`, the mapping of a section [compare], values of other types.
+
+    And for whole numbers below 1.
+    """
     for key, value in said.items():
         if key not in KINDS:
             raise RecipeError(f"[compare] has no key {key!r}{nearest(key, KINDS)}.")

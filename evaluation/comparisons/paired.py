@@ -47,9 +47,9 @@ def better(metric: str) -> int:
 
 
 def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return arrays: mean of `values` over the last axis, both ends of its 95 % interval by Student's t; NaN left out.
+    """Return three arrays: mean of `values` over the last axis, and both ends of its 95 % interval by Student's t.
 
-    The ends are NaN if there are fewer than two values, or all are equal.
+    NaN values are left out. The ends are NaN if there are fewer than two values, or all are equal.
     """
     from scipy.stats import t
 
@@ -59,7 +59,7 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
 
 
 def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
-    """Array of p-values of Student's two-sided t test that the mean of `differences` over the last axis is 0.
+    """Array of p-values of Student's two-sided t test that a mean over the last axis of `differences`, an array, is 0.
 
     The value is NaN where there is no interval.
     """
@@ -72,9 +72,10 @@ def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def holm(p: NDArray[Any]) -> NDArray[np.float64]:
-    """Array of the p-values adjusted for their number, after Holm 1979; NaN values are no tests and stay NaN.
+    """Array of the p-values in the flat array `p`, adjusted for their number, after Holm 1979.
 
-    The i-th smallest of m is multiplied by m - i + 1, and is no smaller than those before it.
+    NaN values are no tests and stay NaN. The i-th smallest of m is multiplied by m - i + 1, and is no smaller than
+    those before it.
     """
     found = np.full(len(p), np.nan)
     there = np.flatnonzero(~np.isnan(p))
@@ -84,7 +85,10 @@ def holm(p: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return arrays, from `values` over the last axis without NaN: mean, standard error (NaN if unknown), number."""
+    """Return three arrays of the array `values` over its last axis without NaN: mean, standard error, number of values.
+
+    The error is NaN if it is unknown.
+    """
     values = np.asarray(values, float)
     there = ~np.isnan(values)
     count = there.sum(axis=-1)

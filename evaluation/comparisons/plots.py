@@ -62,7 +62,10 @@ def plot_tradeoff(
 
 
 def _drawn(here: pd.DataFrame, metric: str, group: str | None) -> Figure:
-    """Return a matplotlib figure of rows `here` of one metric, mean by epsilon, for everybody or a `group`."""
+    """Return a matplotlib figure of `here`, a frame of one metric's rows: mean by epsilon, for everybody or a `group`.
+
+    `group` is the text of its levels; None for everybody.
+    """
     own, base = here[here["stratification"] != BASELINE], here[here["stratification"] == BASELINE]
     figure = new_figure()
     axes = figure.subplots()

@@ -157,7 +157,7 @@ def _chosen(own: pd.DataFrame) -> pd.DataFrame:
 def _beaten(kinds: Sequence[Sequence[str]], values: Sequence[NDArray[np.float64]]) -> list[set[tuple[str, str]]]:
     """List of sets of ordered pairs of kinds that differ beyond chance, in both orders: a set an epsilon and group.
 
-    `kinds` has a list of kinds, `values` an array (kinds, repetitions) of scores, for each epsilon and group.
+    For each of these `kinds` has a list of the kinds' names, `values` an array (kinds, repetitions) of scores.
     """
     tests = [
         (at, pair, p_values(scores[pair[0]] - scores[pair[1]]), np.isfinite(scores[list(pair)]).all(axis=0).sum())

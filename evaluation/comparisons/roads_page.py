@@ -50,7 +50,10 @@ def roads_section(
 
 
 def _called(row: Any, by: Sequence[str], schema: Schema) -> str:
-    """Return the name for readers of the group of `row`, by the schema's labels of the columns `by`; or "everybody"."""
+    """Return the name for readers of the group of `row`, a frame's row; "everybody" for a row of this scope.
+
+    It is made of the schema's labels of the columns `by`.
+    """
     return "everybody" if row["scope"] == EVERYBODY else group_name({c: row[c] for c in by}, schema)
 
 

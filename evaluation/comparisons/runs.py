@@ -102,9 +102,9 @@ class Runs:
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
 
     def group_errors(self, mechanism: str, epsilon: float) -> tuple[list[GroupErrors], GroupErrors]:
-        """(List of GroupErrors, one a group; everybody's GroupErrors) of a mechanism at an epsilon.
+        """(List of GroupErrors, one a group; everybody's GroupErrors) of a mechanism, by its label, at an epsilon.
 
-        In each the errors are by stratification.
+        In each the errors are a mapping by stratification.
         """
         methods = [method for method in self.methods if method[0] == mechanism]
 
@@ -131,7 +131,7 @@ def _metric(frame: pd.DataFrame) -> str:
 
 
 def _of_all_cliques(frame: pd.DataFrame) -> Any:
-    """Mask of the rows of the tidy frame about a whole metric: no value in the column `clique`."""
+    """Mask, a Series, of the rows of the tidy frame about a whole metric: no value in the column `clique`."""
     if "clique" not in frame.columns:
         return frame["value"].notna() | True
     return frame["clique"].isna() | (frame["clique"].astype(str) == "")
@@ -150,7 +150,7 @@ def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], d
 
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a dict of several seeds' rows: mean "value", range "low" and "high", largest "n", and the worst "status".
+    """Return a dict of `rows`, mappings, one a seed: mean "value", range "low" and "high", largest "n", worst "status".
 
     Of one row with a value, the range is its interval.
     """

@@ -138,7 +138,10 @@ def read_scoring(
 
 
 def _thresholds(schema: Schema, said: Mapping[str, Any]) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return pairs (a schema's column, thresholds) of those that a recipe states, `said`; UsageError for others."""
+    """Return a tuple of pairs (column of the schema, tuple of thresholds) of those that a recipe states.
+
+    `said` maps columns to thresholds; UsageError for others.
+    """
     found = thresholds_by_column(schema, said)
     return tuple((name, found[name]) for name in said)
 
@@ -154,5 +157,5 @@ def _models(said: Sequence[str]) -> tuple[str, ...]:
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:
-    """Mapping from the name of each setting in `scoring` to its value; the path of the hold-out is left out."""
+    """Dict from the name of each setting in `scoring` to its value; the path of the hold-out is left out."""
     return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

@@ -74,8 +74,8 @@ def area_scores(
 ) -> Iterator[pd.DataFrame]:
     """Yield frames of the k-marginal score by level of the column `area`: one each for `compared`, baselines, chance.
 
-    `compared` are encoded rows by name, scored against `real`; at most `cliques` marginals of the schema are used, and
-    an area of fewer than `few` rows is small.
+    `compared` maps names to encoded rows, scored against `real`; at most `cliques` marginals of the schema are used,
+    and an area of fewer than `few` rows is small.
     """
 
     def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:

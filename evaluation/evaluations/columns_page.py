@@ -59,7 +59,10 @@ def _column(name: str, part: pd.DataFrame, evaluation: Evaluation) -> Markup:
 
 
 def _level(row: dict[Any, Any], scale: Axis, label: str) -> Markup:
-    """Return the HTML of one level's line: its share of real and synthetic rows on the `Axis`, with its label."""
+    """Return the HTML of one level's line: its share of real and synthetic rows on the `Axis`, with its label.
+
+    `row` is a mapping with "level", "real" and "synthetic"; `label` is "" for none.
+    """
     name = f"{row['level']} ({label})" if label else row["level"]
     marks = [Mark("the release", row["synthetic"], series=1), Mark("real rows", row["real"], series=-1)]
     return Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(

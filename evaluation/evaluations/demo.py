@@ -167,9 +167,9 @@ def _two(value: float) -> str:
 
 
 def _percent(table: pd.DataFrame, level: str | None) -> str:
-    """Percentage of the frame `table`'s rows of group `level` (a code of RAC1P) that are employed, as text: `61.2`.
+    """Percentage of the rows of the frame `table` in a group that are employed, as text: `61.2`; "-" without rows.
 
-    Level None is everybody; a group without rows has "-".
+    `level` is the group's code of RAC1P; None is everybody.
     """
     rows = table if level is None else table[table["RAC1P"].astype(str) == level]
     return f"{100 * float((rows['ESR'].astype(str) == '1').mean()):.1f}" if len(rows) else "-"

@@ -138,7 +138,7 @@ class Evaluation:
         return self.declared["inconsistencies"]
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield name and frame of every score that was computed, in the order of the fields."""
+        """Yield (name, frame) of every score that was computed, in the order of the fields."""
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "declared":
@@ -333,8 +333,7 @@ def numbers_of(
     """(Frame of `number_errors`, a part for every table of `compared`; frame of `raw_values` of the release alone).
 
     Both are against the rows `real`, in groups of the columns `by`, small below `few` numbers. The former is None for a
-    schema without columns of numbers. `compared` are tables or paths by name, `thresholds` numbers by column; every
-    table is read once.
+    schema without columns of numbers. `compared` maps names to tables or paths, `thresholds` columns to numbers.
     """
     names = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     wanted = {name: thresholds[name] for name in number_columns(schema, by)}
@@ -363,8 +362,8 @@ def _refuse(
 ) -> None:
     """Raise UsageError, before anything is computed, for arguments of `evaluate` that cannot be met.
 
-    These are a taken name in `beside`, `positive` or `above` without a target, a target that is no task of the schema
-    or has no `holdout`, and an unknown column of areas.
+    These are a taken name in the mapping `beside`, `positive` or `above` without a target, a target that is no task of
+    the schema or has no `holdout`, and an unknown column of areas.
     """
     if taken := beside.keys() & {*MEANINGS, *RESERVED, *schema.names, "error", "excess", "means"}:
         raise UsageError(f"evaluation: a table beside the release cannot be called {min(taken)!r}; rename it.")

@@ -49,7 +49,10 @@ def headline(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _in_words(row: Mapping[Any, Any], who: str = "") -> str:
-    """Return part of a sentence on `row` of `number_errors`: the column, in the group `who`, and both its figures."""
+    """Return part of a sentence on `row`, a mapping of `number_errors`: the column, in the group `who`, its figures.
+
+    They are the synthetic and the real one. `who` is a name, "" for everybody.
+    """
     inside = f" in {who}" if who else ""
     return (
         f"that of {row['variable']}{inside} is farthest off: {short(row['synthetic'])}, where the real one is "
@@ -58,7 +61,10 @@ def _in_words(row: Mapping[Any, Any], who: str = "") -> str:
 
 
 def _doubt(row: Mapping[Any, Any], few: int) -> str:
-    """Return a sentence of doubt if `row` is small, of fewer than `few` numbers; else ""."""
+    """Return a sentence of doubt if `row`, a mapping of `number_errors`, is small, of fewer than `few` numbers.
+
+    Or "".
+    """
     return f" With fewer than {few:,} numbers this is mostly chance." if row["status"] == SMALL else ""
 
 
@@ -90,7 +96,10 @@ def _farthest_first(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _off(row: Mapping[str, Any] | None) -> Cell:
-    """Cell with the signed error `value` of `row` of `number_errors`, sorted by its size; unknown for None."""
+    """Cell with the signed error `value` of `row`, a mapping of `number_errors`, sorted by its size.
+
+    It is unknown for None.
+    """
     value = None if row is None else float(row["value"])
     return Cell(signed(value), None if value is None or value != value else abs(value))  # noqa: PLR0124
 

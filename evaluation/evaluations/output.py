@@ -56,8 +56,8 @@ def write(
 ) -> list[Path]:
     """Write the frames, JSON and page of an evaluation, `Scores`, into the new `folder`, all or nothing, stamped.
 
-    Return the list of paths. `called` is the release's name in report.html; `certificate` is that of the release, or
-    None.
+    Return the list of paths. `called` is the release's name in report.html; `certificate` is that of the release, a
+    mapping, or None.
     """
     refuse_output(folder)
     folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
@@ -91,7 +91,7 @@ def _marked(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame) -> list[list[Any]]:
-    """Return the frame's rows as lists of plain values for JSON."""
+    """Return a list of the frame's rows, each a list of plain values for JSON."""
     columns = [[_plain(value) for value in frame[name].astype(object)] for name in frame.columns]
     return [list(row) for row in zip(*columns, strict=True)]
 

@@ -99,7 +99,10 @@ def _words(metric: object) -> str:
 
 
 def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
-    """Return (frame of rates in `PredictionScores`: a row a group, worst first, then all; list of rates' names)."""
+    """Return (frame of rates in `PredictionScores`: a row a group, worst first, then everybody; list of rates' names).
+
+    Each rate is a column.
+    """
     score = scores.facts["score"]
     own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
     metrics = list(dict.fromkeys(own["metric"].astype(str)))

@@ -57,7 +57,7 @@ class SideBySide(Protocol):
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
     ) -> Program[list[Any]]:
-        """Program on public facts that spends the allotment; returns a list, a model for each of `penalties`.
+        """Program on public facts that spends the allotment; returns a list, a model for each of `penalties`, numbers.
 
         `rng` is for starting points alone.
         """
@@ -109,7 +109,10 @@ def fitted(
 
 
 def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return (training task by `settings` in a schema, the rows of `train` as the driver holds them)."""
+    """Return (training task by `settings` in a schema, rows of `train` as the driver holds them).
+
+    `settings` maps names of settings of `fermi` to values; `train` is a frame of public rows.
+    """
     how = cast("SideBySide", make("fermi", {"penalty": 1.0, **settings}))
     return how.task(Public(schema, len(train)), PROMISE), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
 

@@ -24,9 +24,10 @@ PART = 0.1
 def noisy_counts(
     said: NDArray[np.intp], truth: NDArray[np.intp], group: NDArray[np.intp], epsilon: float, rng: np.random.Generator
 ) -> Floats:
-    """Array of counts with axes group, prediction, truth, from level numbers of each row, with noise by `rng`.
+    """Array of counts with axes group, prediction, truth, of rows, with noise by `rng` for this epsilon.
 
-    Noise is for this epsilon, none if infinite; each count is at least 0.5. `said` are the predictions.
+    `said` (predictions), `truth` and `group` are arrays of level numbers, one a row. No noise if epsilon is infinite;
+    each count is at least 0.5.
     """
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
@@ -40,8 +41,8 @@ def noisy_counts(
 def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
     """Array (groups, 2) of probabilities to predict the second class, by group and the classifier's prediction.
 
-    Of least error by `counts` (group, prediction, truth), among those whose rates by `criterion` differ between groups
-    by at most `tolerance`.
+    Of least error by the array `counts` (group, prediction, truth), among those whose rates by `criterion` differ
+    between groups by at most `tolerance`.
     """
     from scipy.optimize import linprog
 
@@ -66,9 +67,9 @@ def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: flo
 def corrected(
     chances: Floats, said: NDArray[np.intp], group: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Array of random predictions, 0 or 1, one a row, by the probabilities `chances` (groups, 2) of `derived`.
+    """Array of random predictions, 0 or 1, one a row, by the array `chances` (groups, 2) of `derived`.
 
-    `said` are the classifier's predictions, `group` the groups' numbers; `rng` draws.
+    `said` is the array of the classifier's predictions, `group` that of the groups' numbers; `rng` draws.
     """
     found: NDArray[np.intp] = (rng.random(len(said)) < chances[group, said]).astype(np.intp)
     return found

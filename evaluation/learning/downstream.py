@@ -111,8 +111,8 @@ def _scored(
 ) -> pd.DataFrame:
     """Frame of the scores of predictions against `truth` by `grouped`, GroupedRows, with `resamples` draws by `rng`.
 
-    `predicted` are the predicted values, one a row, and `sure` numbers that are larger the likelier "true" is, or None.
-    Of no rows if there is not one prediction a row.
+    `truth` and `predicted` are arrays of values, one a row; `sure` has numbers that are larger the likelier "true" is,
+    or None. Of no rows if there is not one prediction a row.
     """
     if len(predicted) == len(truth):
         return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng, sure)

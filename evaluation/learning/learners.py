@@ -83,7 +83,7 @@ class _ByChance:
         self._model, self._seed = model, seed
 
     def predict(self, rows: Array) -> Array:
-        """Array of a truth value for each row of a matrix, by a classifier that is drawn from the mixture for it."""
+        """Array of a truth value for each row of the matrix `rows`, by a classifier drawn from the mixture for it."""
         return np.asarray(self._model.predict(rows, random_state=self._seed)).astype(bool)
 
 

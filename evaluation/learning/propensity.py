@@ -94,7 +94,7 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
     """Array of probabilities of being synthetic, one for each of `rows`, a matrix, by models trained on other folds.
 
-    `model` is "linear" or "tree"; `label` is true for synthetic rows, `seed` splits. NaN for all if one of the two
+    `model` is "linear" or "tree"; `label` is a mask of the synthetic rows, `seed` splits. NaN for all if one of the two
     tables has fewer than `FOLDS` rows.
     """
     from sklearn.linear_model import LogisticRegression
@@ -118,8 +118,8 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
 def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
     """Two arrays by a Pair's group, then everybody: mean of `values`, and its standard error.
 
-    `values` has one a real row, then one a synthetic row; all rows of a group count alike. The mean is NaN if a group
-    has no row in one of the tables.
+    `values` is an array of one a real row, then one a synthetic row; all rows of a group count alike. The mean is NaN
+    if a group has no row in one of the tables.
     """
     group, count = np.concatenate(pair.members), len(pair.groups)
     sums = [np.append(np.bincount(group, v, count), v.sum()) for v in (np.ones(len(group)), values, values**2)]
@@ -132,7 +132,10 @@ def _means(pair: Pair, values: Array) -> tuple[Array, Array]:
 
 
 def _auc(pair: Pair, chance: Array) -> Array:
-    """Array by a pair's group, then everybody: area under the curve of `chance`, one for each row of both tables."""
+    """Array by a pair's group, then everybody: area under the ROC curve of `chance`.
+
+    That is an array of one number for each real row, then for each synthetic row.
+    """
     from scipy.stats import rankdata
 
     group, synthetic = np.concatenate(pair.members), np.repeat([False, True], [t.rows for t in pair.tables])
@@ -222,7 +225,10 @@ def principal_components(
 
 
 def _levels(table: EncodedRows, name: str, rows: Array) -> Any:
-    """Return a pandas array of texts: levels of column `name` in these `rows` (numbers) of a table, `EncodedRows`."""
+    """Return a pandas array of texts: the levels of column `name` in the rows with the numbers `rows` of a table.
+
+    The table is `EncodedRows`.
+    """
     import pandas as pd
 
     return pd.array(np.array(table.schema.levels(name), object)[table.codes[name][rows]], "string")

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 def area(truth: Array, score: Array) -> tuple[float, float]:
-    """(Area under the ROC curve of `score`, numbers, for classes `truth`, truth values; standard error of DeLong 1988).
+    """(Area under the ROC curve of `score` for the classes `truth`; its standard error, of DeLong 1988).
 
-    The area is NaN if a class has no row, the error if a class has fewer than two.
+    `score` is an array of numbers, `truth` one of truth values, one a row. The area is NaN if a class has no row, the
+    error if a class has fewer than two.
     """
     from scipy.stats import rankdata
 
@@ -46,9 +47,9 @@ def areas(
 ) -> pd.DataFrame:
     """Frame of the area under the ROC curve of `score` for `truth`: a row a group, everybody, and the largest gap.
 
-    The columns are those of `GroupedRows.scores`; the gap has the scope "between", and is there with `by` alone.
-    `members` has the number of each row's group among the strata `groups`, which cross the columns `by`; `base` is the
-    number of rows of the rarer class; groups below `few` rows of it are small.
+    The gap has the scope "between", and is there with `by`, the groups' columns, alone. `score`, `truth` and `members`
+    are arrays of one a row: numbers, truth values, numbers of the groups. `base` counts the rarer class; below `few` is
+    small.
     """
     import pandas as pd
 

@@ -135,8 +135,8 @@ class GroupedRows:
     ) -> pd.DataFrame:
         """Frame of rates (of numbers, errors) of the array `predicted` against `truth`, by scope, with 95 % intervals.
 
-        Intervals are by `resamples` draws of `rng`. With `score`, a number for each row that is larger the likelier
-        "true" is, it has the area under the curve too.
+        Both arrays have a value for each row. Intervals are by `resamples` draws of `rng`. With `score`, an array of a
+        number for each row that is larger the likelier "true" is, it has the area under the curve too.
         """
         count = len(self.groups)
         if truth.dtype == bool:
@@ -225,7 +225,7 @@ _Between = tuple[Sequence[str], Callable[[Array], Array]]
 
 
 def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
-    """Two arrays: the share `part` / `whole`, NaN where `whole` is 0; and `whole` itself."""
+    """Return two arrays: the share `part` / `whole`, arrays alike, NaN where `whole` is 0; and `whole` itself."""
     return share(part, whole), whole
 
 
@@ -279,7 +279,7 @@ _BETWEEN_NUMBERS: Mapping[str, _Between] = {
 
 
 def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
-    """Array of `sums` (groups, figures), and everybody's as one more group: along the last axis but one.
+    """Array of the array `sums` (groups, figures), and everybody's as one more group: along the last axis but one.
 
     If `by`, the groups' columns, is empty, only everybody's.
     """
@@ -288,7 +288,7 @@ def _with_everybody(sums: Statistics, by: Sequence[str]) -> Statistics:
 
 
 def _ends(samples: Array) -> tuple[Array, Array]:
-    """Arrays of quantiles 0.025 and 0.975 of `samples` along the axis before the last.
+    """Two arrays: quantiles 0.025 and 0.975 of the array `samples` along its axis before the last, that of draws.
 
     They are NaN if more than 5 % of the draws are undefined.
     """
@@ -300,7 +300,7 @@ def _ends(samples: Array) -> tuple[Array, Array]:
 
 
 def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, 4) of bootstrap counts, by `rng`, from `counts` (groups, 4): multinomial.
+    """Array (resamples, groups, 4) of bootstrap counts, by `rng`, from `counts`, an array (groups, 4): multinomial.
 
     The 4 cells are true negatives, false positives, false negatives, true positives.
     """
@@ -311,9 +311,10 @@ def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator
 
 
 def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: np.random.Generator) -> Statistics:
-    """Array (resamples, groups, columns) of sums of `each` (rows, columns) over bootstrap draws of rows, by `rng`.
+    """Array (resamples, groups, columns) of sums of `each`, an array (rows, columns), over bootstrap draws of rows.
 
-    Rows are drawn within their groups; `members` has the number of each row's group, of `count` groups.
+    Rows are drawn by `rng` within their groups; `members` is an array of the number of each row's group, of `count`
+    groups.
     """
     order = np.argsort(members, kind="stable")
     each, sizes = each[order], np.bincount(members, minlength=count)
@@ -323,5 +324,8 @@ def _redrawn_rows(each: Array, members: Array, count: int, resamples: int, rng: 
 
 
 def _by_group(each: Array, members: Array, count: int) -> Statistics:
-    """Array (`count` groups, columns): sums of `each` (rows, columns) by the group number of each row, `members`."""
+    """Array (`count` groups, columns): sums of the array `each` (rows, columns) by group.
+
+    `members` is an array of the number of each row's group.
+    """
     return np.stack([np.bincount(members, column, count) for column in each.T], axis=1)

@@ -176,5 +176,8 @@ def _plain(value: float) -> float:
 
 
 def _name(row: Mapping[Any, Any], by: Sequence[str], schema: Schema) -> str:
-    """Name of a frame's row for readers: of its group by the columns `by`, in a schema's labels, or "everybody"."""
+    """Name of `row`, a frame's row as a mapping, for readers: that of its group, or "everybody".
+
+    The group is by the columns `by`, in a schema's labels.
+    """
     return group_name({c: row[c] for c in by}, schema) if by and row["scope"] == GROUP else "everybody"

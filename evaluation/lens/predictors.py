@@ -62,9 +62,10 @@ def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
 
 
 def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Floats:
-    """Array of a Model's loss for each of the EncodedRows: squared error of a number, log loss of a level of `target`.
+    """Array of a Model's loss for each of the EncodedRows: squared error of a number, log loss of a level.
 
-    0-1 loss if it has no probabilities; NaN if a row has no number. `seed` is for models that predict by chance.
+    `target` is the column predicted. 0-1 loss if the model has no probabilities; NaN if a row has no number. `seed` is
+    for models that predict by chance.
     """
     predictor, column = model.predictor().seeded(seed), rows.schema.column(target)
     said = predictor.table(Shown(dict(rows.codes), rows.numbers))

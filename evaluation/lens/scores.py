@@ -299,9 +299,10 @@ def _of_predictions(
 
 
 def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) -> Floats:
-    """Array of the mean of `values` (one for each of the encoded `rows`) in each group, then everybody; NaN of none.
+    """Array of the mean of `values` in each group, then of everybody; NaN of none.
 
-    Unknown values are left out. There are so many `groups`, the crossing of the columns `by`.
+    `values` is an array of one for each of the encoded `rows`; NaN ones are left out. `groups` is the number of groups,
+    the crossing of the columns `by`.
     """
     known = ~np.isnan(values)
     group = group_numbers(rows, by)[known]
@@ -340,7 +341,7 @@ def _facts(
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """Two arrays: mean of `values` over fits, the first axis, and half its 95 % interval by Student's t.
+    """Return two arrays: mean of `values` over its first axis, that of fits, and half its 95 % interval by Student's t.
 
     The half is NaN for one fit alone.
     """

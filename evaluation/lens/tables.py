@@ -145,9 +145,9 @@ def split(chain: TableChain, by: Sequence[str], width: int) -> ErrorParts:
 
 
 def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
-    """Arrays (errors, parts, bounds) of the marginal `clique`, by groups of `by`, then everybody; NaN if empty.
+    """Three arrays of the marginal `clique`, by groups of `by`, then everybody: errors, parts, bounds; NaN if empty.
 
-    Errors are total variations of release and file, the ends of the TableChain; parts, a line for each step of the
+    Errors are total variations of release and file, the ends of the TableChain; parts have a line for each step of the
     chain, are signed and add up to them; bounds are half widths of 95 % intervals, by chance in the rows drawn of
     models.
     """
@@ -178,7 +178,7 @@ def _of_clique(chain: TableChain, by: Sequence[str], clique: Sequence[str]) -> t
 
 
 def _resized(shapes: Floats, sizes: Floats) -> Floats:
-    """Array (groups, cells): rows of `shapes`, of the sums of the rows of `sizes`.
+    """Array (groups, cells): rows of the array `shapes`, scaled to the sums of the rows of `sizes`, an array alike.
 
     A row without sum is that of `sizes`.
     """

@@ -84,7 +84,10 @@ def kinds_in_words(parent: str, child: str) -> dict[str, str]:
 
 
 def _tables(found: LinkedEvaluation, words: dict[str, str]) -> Iterator[Section]:
-    """Yield a Section for each kind of table within households of a LinkedEvaluation, kinds in `words`, worst first."""
+    """Yield a Section for each kind of table within households of a LinkedEvaluation, the worst tables first.
+
+    `words` maps kinds to their description.
+    """
     for kind, title in (("W", "Within"), ("S", "By size"), ("G", "By group")):
         own = found.errors[(found.errors["kind"] == kind) & (found.errors["status"] == OK)]
         if len(own):

@@ -131,7 +131,7 @@ def linked_queries(
 
 
 def _met(rows: LinkedCodes, condition: Mapping[str, frozenset[int]]) -> Array:
-    """Return a mask of the child rows of LinkedCodes whose level numbers are those of `condition`, by column."""
+    """Return a mask of the child rows of LinkedCodes that meet `condition`, {column: set of level numbers allowed}."""
     found = np.ones(len(rows.home), dtype=bool)
     for name, levels in condition.items():
         found &= np.isin(rows.child[name], list(levels))
@@ -139,7 +139,10 @@ def _met(rows: LinkedCodes, condition: Mapping[str, frozenset[int]]) -> Array:
 
 
 def _levels(column: Any, part: float, rng: Generator) -> frozenset[int]:
-    """Return level numbers drawn by `rng`, about `part` of a column's, at least one: of a number bins side by side."""
+    """Return a frozenset of level numbers drawn by `rng`, about the share `part` of a column's, at least one.
+
+    Of a column of numbers they are bins side by side.
+    """
     width = max(1, round(part * column.size))
     if isinstance(column, Numeric):
         start = int(rng.integers(0, column.size - width + 1))

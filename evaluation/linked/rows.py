@@ -145,7 +145,7 @@ class LinkedCodes:
         )
 
     def met(self, condition: Condition) -> Array:
-        """Return a mask of child rows that meet a condition, a mapping from columns to levels."""
+        """Return a mask of child rows that meet `condition`, {column of the child: level, levels or range}."""
         from stratsynth.schema.where import levels_of
 
         found = np.ones(len(self.home), dtype=bool)
@@ -161,9 +161,9 @@ def _arrow(data: Any) -> pa.Table:
 
 
 def _encoded(schema: Schema, data: pa.Table) -> tuple[dict[str, Array], dict[str, Array], Array]:
-    """Return (codes by column, numbers by numeric column, mask of the rows that the schema admits) of an Arrow table.
+    """Return ({column: array of codes}, {numeric column: array of numbers}, mask of rows the schema admits) of a table.
 
-    The first two are mappings to arrays over all rows. UsageError if the table lacks a column of the schema.
+    The arrays are over all rows of `data`, an Arrow table. UsageError if it lacks a column of the schema.
     """
     codes: dict[str, Array] = {}
     numbers: dict[str, Array] = {}
@@ -182,9 +182,9 @@ def _encoded(schema: Schema, data: pa.Table) -> tuple[dict[str, Array], dict[str
 
 
 def _keys(above: pa.ChunkedArray, below: pa.ChunkedArray) -> tuple[Array, Array]:
-    """Pair of arrays of key numbers, one a parent row and one a child row; equal for keys that are equal as texts.
+    """Return two arrays of key numbers, one a parent row and one a child row; equal for keys that are equal as texts.
 
-    `above` and `below` are the two columns of keys; a null is -1.
+    `above` and `below` are the Arrow columns of keys of both; a null is -1.
     """
     both = pa.chunked_array([*above.cast(pa.string()).chunks, *below.cast(pa.string()).chunks], pa.string())
     found = np.asarray(both.dictionary_encode().combine_chunks().indices.fill_null(-1))

@@ -46,7 +46,10 @@ class Cells:
     """Number of cells."""
 
     def shares(self, weights: Array | None = None) -> Array:
-        """Return the share of each cell, each parent counting as its weight; zeros of an empty table."""
+        """Return an array, the share of each cell; zeros of an empty table.
+
+        `weights` is an array of one a parent, as which it counts; None counts each as 1.
+        """
         counts = np.bincount(self.cell, None if weights is None else weights[self.home], minlength=self.size)
         found: Array = counts / max(counts.sum(), 1e-300)
         return found
@@ -81,8 +84,8 @@ def tables_of(columns: LinkedColumns, kinds: tuple[str, ...] = KINDS) -> Iterato
 def crossed(codes: list[Array], sizes: list[int], home: Array) -> Cells:
     """Return Cells, the table of several codes of the same entries, crossed.
 
-    `codes` has an array a code, one number an entry, and `sizes` the number of levels of each; `home` is the parent of
-    each entry.
+    `codes` has an array for each code, one number an entry, and `sizes` the number of levels of each; `home` is an
+    array of each entry's parent.
     """
     cell = np.zeros(len(home), dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):
@@ -207,7 +210,10 @@ def _by_size(columns: LinkedColumns) -> Iterator[LinkedTable]:
 
 
 def _of_size(cells: Callable[[LinkedCodes], Cells], size: int) -> Callable[[LinkedCodes], Cells]:
-    """Return a function like `cells`, rows to `Cells`, of parents of `size` rows alone (last of SIZES: or more)."""
+    """Return a function like `cells`, from LinkedCodes to `Cells`, of parents of `size` rows alone.
+
+    The last of SIZES stands for that or more.
+    """
 
     def some(rows: LinkedCodes) -> Cells:
         whole = cells(rows)

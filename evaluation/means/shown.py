@@ -140,9 +140,9 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
 
 def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Weighted mean of the numbers of column `name`, taken on the scale of its transform and brought back.
+    """Weighted mean of `numbers`, an array of column `name`, taken on the scale of its transform and brought back.
 
-    NaN if no weight. The schema declares the transform.
+    `weights` is an array alike; NaN if their sum is 0. The schema declares the transform.
     """
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
@@ -179,7 +179,10 @@ def means_page(table: pd.DataFrame, level: float, note: str, *, internal: bool) 
 
 
 def _designs(table: pd.DataFrame) -> list[str]:
-    """List of methods and sources of design-based intervals in a `table` of means, a frame; empty if it has none."""
+    """List of texts, methods and sources of the design-based intervals in `table`, a frame of means.
+
+    [] if it has none.
+    """
     return [text for text in dict.fromkeys(table["design_by"]) if text]
 
 

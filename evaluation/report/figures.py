@@ -50,7 +50,8 @@ def heat(
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
     """Return a Figure, title and note above: a list of `rows`, each words, then a number, the ends of its interval.
 
-    A picture shows them. `columns` head the words, `value` the number.
+    A row is a sequence (words ..., number, low, high). A picture shows them. `columns` head the words, `value` the
+    number.
     """
     scale = Axis.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
     shown: list[Row] = []
@@ -148,9 +149,9 @@ class Panel:
         return TALL - BOTTOM - self._y.at(value) / 100 * (TALL - BOTTOM - 18)
 
     def line(self, series: int, points: Sequence[tuple[float, float, float, float]]) -> None:
-        """Draw a line through points (x, y, low, high) in the colour of number `series`, and a band from low to high.
+        """Draw a line through `points`, each (x, y, low, high), in the colour of number `series`.
 
-        Points whose y is not finite are left out.
+        A band from low to high. Points whose y is not finite are left out.
         """
         there = [p for p in points if math.isfinite(p[1])]
         band = [p for p in there if math.isfinite(p[2]) and math.isfinite(p[3])]
@@ -171,7 +172,7 @@ class Panel:
         ]
 
     def _path(self, points: Sequence[tuple[float, float]]) -> str:
-        """Return SVG text: the pixel coordinates "x,y" of `points`, joined by blanks."""
+        """Return SVG text: the pixel coordinates "x,y" of `points`, (x, y) each, joined by blanks."""
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
 
     def drawing(self, title: str, said: str) -> Markup:
@@ -182,5 +183,5 @@ class Panel:
 
 
 def panels(drawings: Sequence[Markup]) -> Markup:
-    """Return HTML of several drawings, side by side where there is room."""
+    """Return HTML of `drawings`, a list of SVG pictures, side by side where there is room."""
     return Markup('<div class="panels">{}</div>').format(Markup("").join(drawings))

@@ -71,9 +71,9 @@ class GroupErrors:
 
 
 def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
-    """Return a group's name from its `levels` by column, as `SEX 2 (female), RAC1P 7` by a schema's labels.
+    """Return a group's name from `levels`, {column: level}, as `SEX 2 (female), RAC1P 7` by a schema's labels.
 
-    `everybody` without levels; None for no schema.
+    `everybody` for {}; schema None for no labels.
     """
     parts = []
     for column, level in levels.items():
@@ -119,7 +119,7 @@ def _score(row: Mapping[str, Any]) -> ScoreWithInterval:
 
 
 def series_of(names: Sequence[str]) -> dict[str, int]:
-    """Return a mapping from each of the releases' `names` to the number of its colour and shape, from 0.
+    """Return {name: number of its colour and shape, from 0} of the releases' `names`.
 
     Usual names have their own number.
     """
@@ -128,7 +128,10 @@ def series_of(names: Sequence[str]) -> dict[str, int]:
 
 
 def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
-    """Return the list of GroupErrors, from the largest error in any release to the smallest, then those without."""
+    """Return a list of the GroupErrors in `groups`, from the largest error in any release to the smallest.
+
+    Those without an error come last.
+    """
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 
@@ -319,9 +322,9 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
 
 
 def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """Yield sentences on why errors of some groups, `few`, in release `mine` differ from `other`'s.
+    """Yield sentences on why errors of some groups, `few`, in release `mine` differ from those in `other`.
 
-    `few` are `GroupErrors`. There are sentences for "stratified" only.
+    `few` are `GroupErrors`, `mine` and `other` names of releases. There are sentences for "stratified" only.
     """
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:

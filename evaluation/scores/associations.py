@@ -175,9 +175,10 @@ def _order(schema: Schema, name: str) -> Array:
 
 
 def tau_b(table: Array) -> Found:
-    """Three arrays from `table`, counts whose last two axes are levels: Kendall's tau-b, standard error, sum of counts.
+    """Three arrays: Kendall's tau-b, its standard error, sum of counts, by `table`, an array of counts.
 
-    Tau is NaN if one of the two variables is constant, the error also if the sum is at most 1.
+    Its last two axes are levels. Tau is NaN if one of the two variables is constant, the error also if the sum is at
+    most 1.
     """
     n = table.sum(axis=(-2, -1))
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)
@@ -203,9 +204,9 @@ def tau_b(table: Array) -> Found:
 
 
 def cramers_v(table: Array) -> Found:
-    """Three arrays from `table`, counts whose last two axes are levels: Cramer's V, standard error, sum of counts.
+    """Three arrays: Cramer's V, its standard error, sum of counts, by `table`, an array of counts.
 
-    Only levels that occur count; V is NaN if fewer than two of a variable do.
+    Its last two axes are levels. Only levels that occur count; V is NaN if fewer than two of a variable do.
     """
     n = table.sum(axis=(-2, -1))
     with np.errstate(invalid="ignore", divide="ignore"):

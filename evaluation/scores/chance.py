@@ -72,9 +72,10 @@ def chance(
 
 
 def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frame of the mean scores of `frames`, one a draw, with a 95 % interval of the mean; unknown scores left out.
+    """Frame of the mean scores of `frames`, a list, one a draw, with a 95 % interval of the mean.
 
-    The frames have the same rows in the same order. A status is one that at least half of the draws have.
+    Unknown scores are left out. The frames have the same rows in the same order. A status is one that at least half of
+    the draws have.
     """
     made = frames[0].copy()
     for name in made.columns:
@@ -106,9 +107,10 @@ def _mean(draws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
-    """True if the mean of the draws' `frames` is precise enough for all groups not small.
+    """True if the mean of the draws' `frames`, a list, is precise enough for all groups that are not small.
 
-    The standard error is compared with the mean, and with the distance from it in the `release`'s frame, if any.
+    The standard error is compared with the mean, and with the distance from it in the frame `release`, if that is not
+    None.
     """
     mean, error = _mean([frame["value"].to_numpy(float) for frame in frames])
     least = FLOOR * np.abs(mean)

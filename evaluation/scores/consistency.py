@@ -66,7 +66,10 @@ def rule_text(rule: Rule) -> str:
 
 
 def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
-    """Text of a rule's conditions by column, as `MAR 1, 2`, joined by `joined`; at most four levels are named."""
+    """Text of a rule's `conditions`, {column: level or levels}, as `MAR 1, 2`, put together by the text `joined`.
+
+    At most four levels are named.
+    """
     texts = []
     for name, condition in conditions.items():
         levels = (condition,) if isinstance(condition, str) else condition
@@ -76,7 +79,7 @@ def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
 
 
 def _breaks(table: EncodedRows, rule: Rule) -> Array:
-    """Mask of the encoded rows that break a structural rule: those in a box of levels that it forbids."""
+    """Mask of the rows of `table`, EncodedRows: True where a row is in a box of levels that the Rule `rule` forbids."""
     broken = np.zeros(table.rows, bool)
     for box in rule.cells(table.schema):
         inside = np.ones(table.rows, bool)

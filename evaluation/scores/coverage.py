@@ -53,7 +53,7 @@ def real_values(
 def _of_counts(codes: Codes, schema: Schema, query: Query) -> NDArray[np.float64]:
     """Return the exact answer to a query for counts, shares or rates, a flat array over its cells.
 
-    `codes` are the rows' level numbers by column of the schema.
+    `codes` maps columns of the schema to arrays of the rows' level numbers.
     """
     columns = tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))
     shape = schema.shape(columns)
@@ -68,8 +68,8 @@ def _of_counts(codes: Codes, schema: Schema, query: Query) -> NDArray[np.float64
 def _of_numbers(codes: Codes, schema: Schema, query: Query, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the query's mean or quantile of the rows' `numbers` that meet its `where`, by cell of its `by`.
 
-    The array is flat and row-major, NaN in a cell of no number; `codes` are the rows' level numbers by the schema's
-    column.
+    The array is flat and row-major, NaN in a cell of no number. `numbers` is an array of one a row; `codes` maps
+    columns of the schema to arrays of the rows' level numbers.
     """
     there = np.isfinite(numbers)
     for name, condition in query.where.items():
@@ -84,7 +84,7 @@ def _of_numbers(codes: Codes, schema: Schema, query: Query, numbers: NDArray[np.
 
 
 def _of_group(query: Query, numbers: NDArray[np.float64]) -> float:
-    """Return a query's mean or quantile of one group's numbers; NaN without any."""
+    """Return a query's mean or quantile of one group's `numbers`, an array; NaN without any."""
     if not len(numbers):
         return float("nan")
     mean = query.statistic == "mean"

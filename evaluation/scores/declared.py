@@ -124,7 +124,7 @@ def _score(module: str) -> RowScore:
 
 @lru_cache(maxsize=8)
 def _homes(folders: tuple[str, ...]) -> dict[str, str]:
-    """Mapping from a score's name to its module's, read from the files in `folders` without importing them."""
+    """Mapping from a score's name to its module's, read from the files in `folders`, paths; none is imported."""
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.py"))]
     return {name: file.stem for file in files for name in _named(file.read_text(encoding="utf-8"))}
 

@@ -212,10 +212,10 @@ def above_name(level: float) -> str:
 def _of_column(
     real: RawNumbers, synthetic: RawNumbers, name: str, levels: Sequence[float], groups: int
 ) -> dict[str, Array]:
-    """Mapping from a column of the frame to an array (statistics, groups, then everybody), on the numbers `name`.
+    """Return {column of the frame: array (statistics, groups, then everybody)} on the numbers called `name`.
 
     They are of `real` and `synthetic` RawNumbers. Statistics are in the order of `_items` for thresholds `levels`;
-    there are so many `groups`.
+    `groups` is the number of groups.
     """
     sides = [_side(table, name, levels, groups) for table in (real, synthetic)]
     (there, error, n), (made, other, n_synthetic) = sides
@@ -233,10 +233,10 @@ def _of_column(
 
 
 def _side(table: RawNumbers, name: str, levels: Sequence[float], groups: int) -> tuple[Array, Array, Array]:
-    """Arrays (statistics, groups, then everybody) of a table's figures of the numbers `name`, of their standard errors.
+    """Return three arrays on a table's numbers called `name`: figures, their standard errors, and counts.
 
-    The table is RawNumbers. A third array is of counts, by group. Statistics are in the order of `_items` for
-    thresholds `levels`.
+    The first two are (statistics, groups, then everybody), counts are by group, then everybody. The table is
+    RawNumbers. Statistics are in the order of `_items` for thresholds `levels`; `groups` is the number of groups.
     """
     scopes = [*(table.by_group(name, groups) if groups else []), table.of_group(name)]
     inside, whole = table.mass(groups)
@@ -254,7 +254,7 @@ def _side(table: RawNumbers, name: str, levels: Sequence[float], groups: int) ->
 def _figures(numbers: Array, weights: Array, levels: Sequence[float]) -> list[float]:
     """List of one group's statistics: mean, median, nine deciles, NaN for their mean error, P99, shares above `levels`.
 
-    From arrays of numbers and their weights.
+    `numbers` and their `weights` are arrays, `levels` a list of thresholds.
     """
     *tenths, last = quantiles(numbers, weights, [*range(10, 100, 10), 99])
     shares = (share_above(numbers, weights, level) for level in levels)
@@ -262,9 +262,9 @@ def _figures(numbers: Array, weights: Array, levels: Sequence[float]) -> list[fl
 
 
 def _errors(real: Array, synthetic: Array) -> tuple[Array, Array]:
-    """Two arrays (statistics in the order of `_items`, scopes): errors in per cent, and the sizes they are per cent of.
+    """Return two arrays (statistics as in `_items`, scopes): errors in per cent, and the sizes they are per cent of.
 
-    Of arrays `real` and `synthetic` of figures; sizes are NaN in place of 0.
+    `real` and `synthetic` are such arrays of figures; sizes are NaN in place of 0.
     """
     first, deciles, last = 2, 2 + len(TENTHS), 3 + len(TENTHS)
     base = np.full(real.shape, 1.0)  # of shares: points

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of lower and upper ends of normal 95 % intervals of scores: `value`, with the standard error `error`.
+    """Two arrays, lower and upper ends of normal 95 % intervals of scores: `value`, with the standard errors `error`.
 
-    They are cut off at 0 and `top`; NaN if unknown.
+    These are arrays alike. The ends are cut off at 0 and `top`; NaN if unknown.
     """
     return np.maximum(value - NORMAL_95 * error, 0), np.minimum(value + NORMAL_95 * error, top)
 
 
 def absolute(value: NDArray[Any], error: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Arrays of lower and upper ends of 95 % intervals of |value|, for signed scores `value` with standard errors.
+    """Arrays of lower and upper ends of 95 % intervals of |value|, for an array of signed scores `value`.
 
-    The lower end is 0 if the sign is in doubt.
+    `error` is the array of their standard errors. The lower end is 0 if the sign is in doubt.
     """
     one, two = value - NORMAL_95 * error, value + NORMAL_95 * error
     ends = np.abs([one, two])

@@ -72,9 +72,10 @@ class WorkloadError:
 
 
 def variance_of_means(values: Array, group: Array, sizes: Array, weights: Array | None = None) -> NDArray[np.float64]:
-    """Array over groups: variance of the mean of `values`, one a row; `group` has the number of each row's group.
+    """Array over groups: variance of the mean of `values` in each; NaN for a size up to 1.
 
-    NaN for a size up to 1. `sizes` are the groups' sums of `weights`, or of rows if None.
+    `values` and `group` are arrays of one a row, the latter the number of its group. `sizes` is the array of the
+    groups' sums of `weights`, an array of one a row, or of rows if that is None.
     """
     each = 1.0 if weights is None else weights
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -188,7 +189,10 @@ class _Keys:
         return _Cells(counts, (rows[0], rows[1]), unique // (cells // groups), np.arange(len(unique)))
 
     def _prefix(self, columns: tuple[str, ...], *, grouped: bool) -> tuple[list[Array], int]:
-        """Return (per table, each row's number among cells of `columns`, and groups if `grouped`; number of cells)."""
+        """Return (list of two arrays, one a table: each row's number among cells of `columns`; the number of cells).
+
+        With `grouped`, cells are those of the groups and `columns`.
+        """
         kept = self._kept.get(grouped)
         if kept is not None and kept[0] == columns:
             return kept[1], kept[2]
@@ -259,9 +263,9 @@ def mean_l1(one: Codes, two: Codes, schema: Schema, cliques: Sequence[tuple[str,
 
 
 def members(codes: Codes, schema: Schema, group: Mapping[str, str]) -> Codes:
-    """Mapping from column to level numbers, as `codes`, of the rows that are in one group of a schema.
+    """Return {column: array of level numbers}, as `codes`, of the rows that are in one group of a schema.
 
-    The group maps columns to levels.
+    `group` maps columns to the one level of the group, a text.
     """
     kept = np.ones(len(next(iter(codes.values()))), dtype=bool)
     for column, level in group.items():

@@ -132,7 +132,7 @@ def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]
 def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
     """Array by a pair's groups, then everybody: mean share of the columns `names` in which partners agree.
 
-    `met` is a mask of the real rows that match, `partner` the number of a synthetic row for each real one.
+    `met` is a mask of the real rows that match, `partner` an array of the number of a synthetic row for each real one.
     """
     alike = np.zeros(len(met))
     for name in names:

@@ -81,7 +81,10 @@ class _Side:
 
     @classmethod
     def of(cls, pair: Pair, side: int, values: Array) -> _Side:
-        """Return a _Side, means by group of a Pair, then everybody, of `values`, one a row of table number `side`."""
+        """Return a _Side, means by group of a Pair, then everybody, of the array `values`, one a row of a table.
+
+        `side` is 0 for the real table, 1 for the synthetic one.
+        """
         group, count = pair.members[side], len(pair.groups)
         known = ~np.isnan(values)
         weights = pair.tables[side].weights

@@ -100,7 +100,7 @@ def sentence(row: Mapping[Any, Any]) -> str:
 
 
 def _deviation(numbers: Array, each: Array) -> float:
-    """Standard deviation of `numbers` weighted by `each`; NaN without numbers."""
+    """Standard deviation of the array `numbers` weighted by the array `each`; NaN without numbers."""
     if not len(numbers):
         return np.nan
     if (each == each[0]).all():
@@ -111,11 +111,12 @@ def _deviation(numbers: Array, each: Array) -> float:
 def _compared(real: Array, each: Array, synthetic: Array, one: Array) -> tuple[list[float], list[float], float]:
     """(List of `STATISTICS` of the numbers `real`, list of those of `synthetic`, standard deviation of the former).
 
-    `each` and `one` are the weights of the real and of the synthetic numbers; NaN without numbers.
+    All arguments are arrays; `each` and `one` are the weights of the real and of the synthetic numbers. NaN without
+    numbers.
     """
     return _statistics(real, each), _statistics(synthetic, one), _deviation(real, each)
 
 
 def _statistics(numbers: Array, each: Array) -> list[float]:
-    """List of the mean and quartiles of `numbers` weighted by `each`, in the order of `STATISTICS`."""
+    """List of the mean and quartiles of `numbers` weighted by `each`, two arrays, in the order of `STATISTICS`."""
     return [mean(numbers, each), *quantiles(numbers, each, list(QUANTILES.values()))]

@@ -156,7 +156,7 @@ def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
 def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> NDArray[np.int64]:
     """Array (tables, groups, then everybody) of numbers of rows, or sums of weights, of rows that can be counted.
 
-    `sizes` are the questions for them: one marginal a group.
+    `sizes` are the questions for them, pairs (path, list of one marginal), one a group.
     """
     return np.array([[int(one.sum()) for (one,) in table.counts(sizes)] for table in tables])
 
@@ -194,9 +194,10 @@ def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Itera
 
 
 def distance(real: Sequence[Array], synthetic: Sequence[Array], sizes: NDArray[np.int64]) -> float:
-    """Sum over marginals of the total variation of two tables' counts, `real` and `synthetic`, a list of arrays each.
+    """Sum over marginals of the total variation of two tables' counts, `real` and `synthetic`.
 
-    `sizes` are the numbers of rows of both; 0 if one of them is 0.
+    Each is a list of arrays, one a marginal. `sizes` is the array of the numbers of rows of both; 0 if one of them is
+    0.
     """
     if not sizes.all():
         return 0.0

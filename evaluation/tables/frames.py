@@ -49,8 +49,8 @@ def tidy(
 ) -> pd.DataFrame:
     """Frame in the form of `Pair.frame`, from arrays (items, scopes): scores `value`, ends `low`, `high`, `counts`.
 
-    Scopes are the `groups`, strata which cross the columns `by`, and everybody. `counts` and `more` have arrays by
-    name, shaped like `value`, as `status` is; `items` has a value for each item, by name.
+    Scopes are the `groups`, strata which cross the columns `by`, and everybody. `counts` and `more` map names to arrays
+    shaped like `value`, as `status` is; `items` maps names to a list of one value for each item. None for unknown ends.
     """
     import pandas as pd
 
@@ -71,9 +71,9 @@ def tidy(
 
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
-    """Array shaped like `value`, each score's status as text: "not_estimable", "small" or "ok".
+    """Array shaped like the array `value`, each score's status as text: "not_estimable", "small" or "ok".
 
-    The first is for NaN; the second for scores whose number in the array `rows` is below `few`.
+    The first is for NaN; the second for scores whose number in `rows`, an array alike, is below `few`.
     """
     check_integer("evaluation: few", few, 0)
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
@@ -82,7 +82,7 @@ def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
 def judged(frame: pd.DataFrame, distance: Array) -> pd.DataFrame:
     """Return `frame`, of a mean error, changed in place: status `far_off` instead of `ok` where `distance` >= `HALF`.
 
-    `distance` is the mean total variation of each row.
+    `distance` is an array, the mean total variation of each row.
     """
     wrong = (frame["status"] == OK).to_numpy() & (np.nan_to_num(distance) >= HALF)
     frame["status"] = frame["status"].mask(wrong, FAR_OFF)
@@ -114,6 +114,6 @@ def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame
 
 
 def share(part: Array, whole: Array) -> Array:
-    """Array of `part` / `whole`, entry by entry; NaN where `whole` is 0."""
+    """Array of `part` / `whole`, arrays alike, entry by entry; NaN where `whole` is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, part / whole, np.nan)

@@ -74,16 +74,19 @@ class RawNumbers:
         return self.numbers[name][there], self.weights[there]
 
     def by_group(self, name: str, groups: int) -> list[Weighed]:
-        """Return a list of `of_group` of column `name` for each of so many `groups`, in their order, by one sorting."""
+        """Return a list of pairs of arrays (numbers, weights), one a group, as `of_group` of column `name` gives them.
+
+        They are found by one sorting; `groups` is the number of groups.
+        """
         there = np.flatnonzero(~np.isnan(self.numbers[name]) & (self.weights > 0) & (self.group >= 0))
         order = there[np.argsort(self.group[there], kind="stable")]
         ends = np.searchsorted(self.group[order], np.arange(groups + 1))
         return [(self.numbers[name][order[a:b]], self.weights[order[a:b]]) for a, b in pairwise(ends)]
 
     def mass(self, groups: int) -> tuple[Array, float]:
-        """Return (array of the weight of all rows in each of so many `groups`, everybody's), with numbers or without.
+        """Return (array of the weight of all rows in each group, everybody's), of rows with numbers or without.
 
-        Rows of no known group count for everybody.
+        `groups` is the number of groups. Rows of no known group count for everybody.
         """
         inside = self.group >= 0
         found = np.bincount(self.group[inside], self.weights[inside], groups)
@@ -116,9 +119,10 @@ def mean(numbers: Array, weights: Array) -> float:
 
 
 def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list[float]:
-    """Return a list of quantiles of `numbers`, with `weights`, at `hundredths`: least number with that share up to it.
+    """Return a list of weighted quantiles of `numbers`, one for each of `hundredths`: least number with that share.
 
-    Each is NaN if there are no numbers.
+    That is the share of numbers up to it; `numbers` and `weights` are arrays alike. Each is NaN if there are no
+    numbers.
     """
     if not len(numbers):
         return [np.nan] * len(hundredths)
@@ -130,7 +134,10 @@ def quantiles(numbers: Array, weights: Array, hundredths: Sequence[int]) -> list
 
 
 def standard_error(numbers: Array, weights: Array) -> float:
-    """Return the standard error of the mean, by `weights`, of numbers of rows drawn at random; NaN of fewer than 2."""
+    """Return the standard error of the mean of an array of `numbers`, by the array `weights`; NaN of fewer than 2.
+
+    They are of rows drawn at random.
+    """
     if len(numbers) < 2:
         return np.nan
     apart = weights * (numbers - mean(numbers, weights))
@@ -138,5 +145,8 @@ def standard_error(numbers: Array, weights: Array) -> float:
 
 
 def share_above(numbers: Array, weights: Array, threshold: float) -> float:
-    """Return the share of the numbers' weight that lies above a threshold, itself excluded; NaN of no numbers."""
+    """Return the share of the array `numbers`' weight that lies above a threshold, itself excluded; NaN of no numbers.
+
+    `weights` is an array of one a number.
+    """
     return float(weights[numbers > threshold].sum() / weights.sum()) if len(numbers) else np.nan

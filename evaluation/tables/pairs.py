@@ -96,16 +96,17 @@ class Pair:
         return np.stack([self.spread(mass, np.asarray(mass.sum())) for mass in self.mass])
 
     def spread(self, groups: Array, everybody: Array) -> Array:
-        """Array of figures of the groups (last axis), then that of everybody.
+        """Array of the figures `groups`, an array (..., groups), and on the same axis `everybody`'s, an array (...).
 
         Of a pair without groups, everybody's alone.
         """
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
     def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
-        """Array by groups, then everybody: sum of `values`, one for each real (side 0) or synthetic (side 1) row.
+        """Array by groups, then everybody: sum of `values`, an array of one for each row of a table.
 
-        With `weigh` each is multiplied by the row's weight.
+        The table is the real one for `side` 0, the synthetic one for 1. With `weigh` each value is multiplied by the
+        row's weight.
         """
         weights = self.tables[side].weights if weigh else None
         values = values if weights is None else values * weights
@@ -159,9 +160,9 @@ class Pair:
 
 
 def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
-    """(Tuple of the columns of `by`, tuple of a schema's strata): the columns' crossing; without columns, everybody.
+    """(Tuple of the columns of `by`, tuple of `Stratum`s of a schema): the columns' crossing.
 
-    UsageError for a column with a name that frames of scores reserve.
+    Without columns, everybody. UsageError for a column with a name that frames of scores reserve.
     """
     names = as_columns(by)
     for name in names:

@@ -29,6 +29,8 @@ LEAST = 4.0
 more than the exact curve gains."""
 _MARGIN = 1e-12
 """Relative margin above an epsilon, and a tenth of the absolute one: more than the rounding of the search."""
+_FAINT = 1e-300
+"""Probability below which floats lose digits: taken for 0 where less of it makes delta larger."""
 
 
 def widened(s: float) -> float:
@@ -53,7 +55,7 @@ def delta_of(epsilon: float, mu: float) -> float:
     """Return the delta of Gaussian DP with `mu` at `epsilon`, a number in [0, 1]."""
     near = epsilon / mu - mu / 2
     tail, far = (math.erfc(x / math.sqrt(2)) / 2 for x in (near, near + mu))
-    return max(0.0, tail - math.exp(epsilon + math.log(far))) if far > 0 else tail
+    return max(0.0, tail - math.exp(epsilon + math.log(far))) if far > _FAINT else tail
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -65,4 +67,4 @@ def epsilon_exact(rho: float, delta: float) -> float:
     low, high = 0.0, epsilon_of(rho, below) * (1 + 1e-9)
     while high - low > 1e-15 * high and (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if delta_of(middle, mu) > below else (low, middle)
-    return high * (1 + _MARGIN) + _MARGIN / 10 + SLACK * rho
+    return high * (1 + _MARGIN) + 10 * _MARGIN + SLACK * rho

@@ -89,7 +89,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
     if cap is not None:
         unit, public = head.get("unit", "record"), head.get("public", ())
         like = Budget(1.0, head["delta"], head["neighbours"], unit, public=public, accounting=in_rho(reserved)[0])
-        left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
+        left["largest_epsilon"] = largest(cap, reserved, like.zcdp() if like.delta else like.pure(), head["delta"])
     return {
         "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,
         **({"public_columns": head["public"]} if "public" in head else {}),

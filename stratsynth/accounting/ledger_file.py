@@ -142,8 +142,10 @@ class FileLedger:
         """Reserve the allotment of a request's `run` in place of its first question's; return `standing()` then."""
         with self._chain.locked() as append:
             lines = self._chain.lines
-            others = [allotment_of(line) for line in reservations(lines) if line["run"] != run]
-            afford(lines[0]["cap_epsilon"], others, request.allot, lines[0]["delta"])
+            made = reservations(lines)
+            place = [line["run"] for line in made].index(run)
+            before, later = ([allotment_of(line) for line in some] for some in (made[:place], made[place + 1 :]))
+            afford(lines[0]["cap_epsilon"], before, request.allot, lines[0]["delta"], later)
             budget, allot = stated_budget(request.budget), request.allot.to_dict()
             append({"kind": "rest", "run": run, "at": now(), "budget": budget, "allot": allot})
             return standing()

@@ -100,8 +100,10 @@ class ProcessLedger:
         def rest() -> Standing:
             with _LOCK:
                 made = self.joined._made  # noqa: SLF001 - of this class
-                others = [allot for each in made if each is not mine for allot in each]
-                afford(self.joined.cap_epsilon, others, request.allot, judged_at(others, request.budget.delta))
+                place = next(i for i, each in enumerate(made) if each is mine)
+                before, later = ([allot for (allot,) in some] for some in (made[:place], made[place + 1 :]))
+                delta = judged_at([*before, *later], request.budget.delta)
+                afford(self.joined.cap_epsilon, before, request.allot, delta, later)
                 mine[0] = request.allot
                 return standing()
 

@@ -147,14 +147,19 @@ def rule(delta: float, currency: Currency = Currency.ZCDP) -> str:
     )
 
 
-def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: float) -> str:
-    """Return the message for a reservation `new` beside `reserved` beyond `cap`: asked, left, remedy, at `delta`."""
-    after = total([*reserved, new], delta)
-    asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
+def refusal(
+    cap: float, reserved: Sequence[Allotment], new: Allotment, delta: float, later: Sequence[Allotment] = ()
+) -> str:
+    """Return the message for a reservation `new` beyond `cap`: asked, left, remedy, at `delta`.
+
+    `later` ones were reserved after the first part of `new`, the others, `reserved`, before it.
+    """
+    after = total([*reserved, new, *later], delta)
+    asked, left = new.promise.epsilon, max(0.0, cap - total([*reserved, *later], delta))
     why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"
     return (
         f"ledger: refused before reading: asked epsilon {asked:.6g}, remaining {left:.6g} of {cap:g}; {why}. "
-        f"{fitting(largest(cap, reserved, new, delta), new)} {rule(delta, in_rho([*reserved, new])[0])}"
+        f"{fitting(largest(cap, [*reserved, *later], new, delta), new)} {rule(delta, in_rho([*reserved, new])[0])}"
     )
 
 

@@ -11,13 +11,14 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from stratsynth.accounting.budget import IN_RHO, MOST_EPSILON, Allotment, Currency
+from stratsynth.accounting.budget import IN_RHO, MOST_EPSILON, OPENED_IN_RHO, Allotment, Currency
 from stratsynth.errors import BudgetRefused, UsageError
 
 
 def in_rho(reserved: Sequence[Allotment]) -> tuple[Currency, list[Allotment], list[Allotment]]:
     """Return (`Currency` of an account with `reserved`, each `Allotment` that it adds up in rho, all others)."""
-    currency = next((allot.currency for allot in reserved if allot.currency in IN_RHO), Currency.ZCDP)
+    first = next((allot.currency for allot in reserved if allot.currency in OPENED_IN_RHO), Currency.ZCDP)
+    currency = first if first in IN_RHO else Currency.ZCDP  # `sampled` is opened in zCDP
     kinds = set(IN_RHO) if currency == Currency.ZCDP else {currency}
     counted = [allot for allot in reserved if allot.currency in kinds]
     return currency, counted, [allot for allot in reserved if allot.currency not in kinds]
@@ -38,13 +39,15 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
     return epsilon if left >= -1e-12 * delta else math.inf
 
 
-def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """Return total epsilon of allotments, `reserved` and `new`, at `delta`, or infinity; BudgetRefused beyond `cap`."""
+def afford(
+    cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float, later: Sequence[Allotment] = ()
+) -> float:
+    """Return total epsilon at `delta` of `reserved`, `new` and, where it began, `later` ones; BudgetRefused: `cap`."""
     if new.promise.epsilon > MOST_EPSILON:
         raise UsageError(f"epsilon {new.promise.epsilon:g} is for data declared public alone: these are charged.")
-    after = total([*reserved, new], delta)
+    after = total([*reserved, new, *later], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         from stratsynth.accounting.standing import refusal
 
-        raise BudgetRefused(refusal(cap, reserved, new, delta))
+        raise BudgetRefused(refusal(cap, reserved, new, delta, later))
     return after

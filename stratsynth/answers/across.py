@@ -101,8 +101,8 @@ class Across:
 def slices(table: Noisy, leaves: Sequence[Leaf], by: frozenset[str]) -> list[Slice]:
     """Return a list of `Slice`, one for each set of strata that a noisy `table` of everybody counts together.
 
-    The table has some of the columns `by` that define the strata, each a `Leaf` of `leaves`; a slice keeps its other
-    columns.
+    `leaves` are the strata, each a `Leaf`; `by` are the columns that define them, some of which the table has. A slice
+    keeps its other columns.
     """
     outer = [name for name in table.columns if name in by]
     inner = tuple(name for name in table.columns if name not in by)

@@ -31,7 +31,7 @@ TOGETHER = 2**20
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Return a list of `Answer`, one a query, in order, by the least squares; each has arrays with one entry a cell.
+    """Return a list of `Answer`, one for each of `queries`, in order, by least squares: arrays with one entry a cell.
 
     Raises:
         UsageError: A column or level that the schema does not know, or a query that makes no sense.
@@ -55,7 +55,7 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 
 def tabulated(squares: Squares, columns: Sequence[str], by: Sequence[str], level: float) -> tuple[Answer, Answer]:
-    """Return two Answers by the least squares: counts of the cells of `by` x `columns`, rates within the cells of `by`.
+    """Return a pair of Answers, by least squares: counts of cells of `by` x `columns`; rates within cells of `by`.
 
     Intervals are at `level`. Both are row-major, and the same as the answers to two queries of these columns, for a
     schema's own columns.

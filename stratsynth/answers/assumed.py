@@ -192,9 +192,9 @@ class _Part:
         return self.squares.estimate(self._of_kept(asked))[0]
 
     def _fraction(self, cells: Sequence[str]) -> Floats:
-        """Return an array, by `cells` (columns): their parts of their declared group's records, in strata with tables.
+        """Return a flat array by cell of the columns `cells`: its part of its declared group's records, where measured.
 
-        From 0 to 1; 1 in a group without records.
+        The strata are those with tables. From 0 to 1; 1 in a group without records.
         """
         by = self.squares.tables.by
         groups = [name for name in cells if name in by]

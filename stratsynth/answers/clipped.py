@@ -54,9 +54,9 @@ def clipped_sums(schema: Schema, measurements: pa.Table) -> tuple[ClippedSum, ..
 
 
 def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]]) -> Iterator[ClippedSum]:
-    """Yield a `ClippedSum` for each noisy sum in Arrow `measurements` whose description is a key of `taken`.
+    """Yield a `ClippedSum` for each noisy sum in Arrow `measurements` whose description is a key of the dict `taken`.
 
-    The values are their column, centre and scale. ReleaseError for unsound noise.
+    Its values are (column, centre, scale). ReleaseError for unsound noise.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -72,7 +72,7 @@ def _read(measurements: pa.Table, taken: Mapping[str, tuple[str, float, float]])
 
 
 def _clip_described(schema: Schema, of: str) -> tuple[str, float, float] | None:
-    """Return (column, centre, scale) of a sum described by the JSON text `of`.
+    """Return (column's name, centre, scale) of the sum that the JSON text `of` describes.
 
     None unless it is of one numeric column of the schema, up to its clip.
     """

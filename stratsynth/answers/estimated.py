@@ -59,7 +59,7 @@ class Mean:
 
 
 def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
-    """Return a mapping from `FIGURES`, `DESIGN` to lists with one entry a cell of the query, from a model of means.
+    """Return a dict from each of `FIGURES`, `DESIGN` to a list, one entry a cell of the query, from a model of means.
 
     Raises:
         UsageError: A release without means, or a query for another statistic than the mean of one of its columns.
@@ -79,9 +79,9 @@ def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
 
 
 def _compared(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
-    """Return the `Mean` that a model of means has in a cell of a query, less that of the cell it is compared with.
+    """Return the `Mean` that a model of means has in a `cell` of a query, less that of the cell it is compared with.
 
-    Or a sentence on why there is none; the cell maps columns to levels.
+    Or a text: why there is none. The cell maps columns to levels.
     """
     mean = _mean(model, query, cell)
     if query.versus and isinstance(mean, Mean):

@@ -80,7 +80,7 @@ def quantile_of(level: float) -> float:
 
 
 def counts(value: Floats, variance: Floats, rows: float, level: float, effect: float) -> Answer:
-    """Return the Answer on noisy counts: arrays `value` and noise `variance` (NaN: unknown), among `rows` records.
+    """Return the Answer on noisy counts: arrays `value` and `variance`, of noise (NaN: unknown), among `rows` records.
 
     `level` is the probability of both intervals; `effect` is a factor on the sampling variance.
     """
@@ -195,9 +195,9 @@ def difference(answer: Answer, other: Answer, same: NDArray[np.bool_], correlate
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
-    """Return two arrays, lower and upper ends of the x with square x^2 - 2 linear x + constant <= 0, entry by entry.
+    """Return two arrays: lower and upper ends of the x with `square` x^2 - 2 `linear` x + `constant` <= 0.
 
-    NaN if there is no bound.
+    The three are arrays, read entry by entry, of which `square` may be one number. NaN if there is no bound.
     """
     square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
     inside = linear**2 - square * constant
@@ -210,9 +210,10 @@ def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[
 def _answer(
     value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
 ) -> Answer:
-    """Return an Answer on `value` of noise `sd`: intervals `noise`, and `both` (with sampling) widened to hold it.
+    """Return an Answer on arrays, `value` and its noise's deviation `sd`, with two intervals: `noise`, and `both`.
 
-    Intervals are pairs of arrays; NaN if unknown. `measured` is a mask.
+    Each is a pair of arrays, ends; `both` (with sampling) is widened to hold `noise`. NaN if unknown. `measured` is a
+    mask.
     """
     known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
     low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])

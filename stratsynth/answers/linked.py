@@ -130,11 +130,11 @@ class LinkedAnswers(Answers):
     """
 
     def one(self, query: Query) -> dict[str, list[Any]]:
-        """Return a dict of a `Query` as `Answers.one` does, columns named with their counted table."""
+        """Return a dict, column -> list by cell of a `Query`, as `Answers.one`; columns are named with their table."""
         return super().one(self._resolved(query))
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
-        """Return a dict of the `queries` as `Answers.many` does, columns named with their counted table."""
+        """Return a dict, column -> list, of `queries` as `Answers.many`; columns are named with their counted table."""
         return super().many([self._resolved(query) for query in queries])
 
     @property
@@ -166,7 +166,7 @@ class LinkedAnswers(Answers):
         }
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return a list of figures, one a query, as `Answers` does: of the counted table that each query is of."""
+        """Return a list, one a query, of {figure: list by cell}, by the counted table that each of `queries` is of."""
         found: dict[int, dict[str, list[Any]]] = {}
         for slot, answers in self._slots.items():
             mine = [number for number, query in enumerate(queries) if _slot(query) == slot]
@@ -246,11 +246,14 @@ class SlotAnswers(Answers):
         return Squares(slot_tables(self._counted, self._slot, self._certificate, self._measurements()))
 
     def figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return a list of figures, one a query of this counted table."""
+        """Return a list, one for each of `queries` to this table: {figure of `FIGURES` or `DESIGN`: list by cell}."""
         return self._figures_of(queries)
 
     def _notes(self, query: Query, answer: Answer, taken: NDArray[np.bool_]) -> list[str]:
-        """Return a list of notes on an `Answer` to a `query`, `taken` masking bounds, and on rows that are parts."""
+        """Return a list of texts, by cell: notes on `answer`, an `Answer` to a `query`, and on rows that are parts.
+
+        `taken` is a mask of the cells with assumed bounds.
+        """
         said, (parent, child) = super()._notes(query, answer, taken), self._counted.linked.names
         if self._slot not in {OTHERS, REST}:
             return said
@@ -258,7 +261,10 @@ class SlotAnswers(Answers):
         return [f"{part}; {note}" if note else part for note in said]
 
     def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return an array of the model's values of a `query` in `unknown` cells; NaN for numbers, and other columns."""
+        """Return an array, by cell: the model's value of a `query` where the mask `unknown` is true, else NaN.
+
+        It is NaN for numbers, and for columns that the model lacks.
+        """
         if query.numeric or not {*query.columns, *query.by, *query.where} <= set(self._model.schema.names):
             return np.full(len(unknown), np.nan)
         levels = {name: levels_of(self._schema, name, asked) for name, asked in query.where.items()}

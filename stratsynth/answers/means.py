@@ -47,10 +47,10 @@ def means(squares: Squares, name: str, rows: Functions, level: float, effect: fl
     Args:
         squares: Least squares of the release.
         name: The column.
-        rows: Count of the rows with a number, one function a group.
+        rows: `Functions`, one a group: count of the rows with a number.
         level: Probability of each interval.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
-        reference: `Cells`: index of the group that each one is compared with; None for the means themselves.
+        reference: `Cells`, an array: index of the group that each is compared with; None for the means themselves.
     """
     ways = _Ways(squares, name, rows, level, effect)
     if ways.exact:
@@ -107,14 +107,14 @@ class _Ways:
     def by_counts(self, reference: Cells | None) -> Answer:
         """Return the Answer on this column's means in each group, of numbers as they are drawn within bins.
 
-        With `reference`, a cell's index for each cell, on differences from that cell's mean; in multiples of `unit`.
+        With `reference`, an array of a cell's index for each, on differences from that one; in multiples of `unit`.
         """
         return self._answer(self._sum(self.middles), reference=reference)
 
     def by_bins(self, reference: Cells | None) -> Answer:
         """Return the Answer on means with the bounds that bins leave: numbers from all at lower to all at upper ends.
 
-        With `reference`, a cell's index for each cell, on differences from its mean.
+        With `reference`, an array of a cell's index for each cell, on differences from its mean.
         """
         low, top = (self._sum(end) for end in self.ends)
         return self._bounds(self._sum(self.middles), low, top, reference)
@@ -122,8 +122,8 @@ class _Ways:
     def by_sums(self, reference: Cells | None) -> Answer:
         """Return the Answer on means of min(x, clip) by measured sums, and the most that numbers above the clip add.
 
-        With `reference`, a cell's index for each cell, on differences from its mean. Strata without a sum of their own
-        that no other sums give are bounded by their bins.
+        With `reference`, an array of a cell's index for each cell, on differences from its mean. Strata without a sum
+        of their own that no other sums give are bounded by their bins.
         """
         number, sums = self.rows.number, sums_of(self.squares.tables, self.name, self.unit)
         if sums is None or self.column.clip is None:
@@ -155,7 +155,8 @@ class _Ways:
     ) -> Answer:
         """Return the Answer on means by sums `value`, intervals from ends by `low` to ends by `top`, all `Functions`.
 
-        Numbers above `clip` scatter as it. With `reference`, a cell's index for each cell, differences from its mean.
+        Numbers above `clip` scatter as it. With `reference`, an array of a cell's index for each cell, on differences
+        from its mean.
         """
         found, least, most = (self._answer(each, clip, reference) for each in (value, low, top))
         same = np.zeros(self.rows.number, dtype=bool)
@@ -198,7 +199,8 @@ class _Ways:
     ) -> Answer:
         """Return the Answer on `Functions`, sums over rows, one a group; numbers above `clip` scatter as it.
 
-        With `reference`, a cell's index for each cell, on differences from its mean, by the sums `against` if any.
+        With `reference`, an array of a cell's index for each cell, on differences from its mean, by the sums `against`
+        if any.
         """
         numbers = np.minimum(self.drawn, clip)
         moments = self._sum(numbers.mean(axis=1)), self._sum((numbers**2).mean(axis=1))
@@ -233,7 +235,10 @@ def sums_of(tables: Tables, name: str, unit: float = 1.0) -> tuple[float, Intera
 
 
 def _average(sums: Sequence[ClippedSum], unit: float) -> tuple[float, float]:
-    """Return (average of `ClippedSum`s by inverse variance, its variance), in units of `unit`; (0, infinity): none."""
+    """Return (average of `sums`, a list of `ClippedSum`, by inverse variance; its variance), in units of `unit`.
+
+    (0, infinity) for none.
+    """
     worth = math.fsum((unit / each.noise_sd) ** 2 for each in sums)
     if not worth:
         return 0.0, math.inf

@@ -66,7 +66,7 @@ def modelled(
 def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, laws: Mapping[str, Inside]) -> float:
     """Return a query's count of `total`, share, rate, mean or quantile in a cell (column -> code), by a model.
 
-    Numbers within bins follow `laws`, an `Inside` a column.
+    Numbers within bins follow `laws`, a mapping from column to `Inside`.
     """
     where = {name: frozenset(codes(model.schema, name, levels)) for name, levels in query.where.items()}
     group = _narrowed(where, {name: cell[name] for name in query.by})
@@ -82,7 +82,7 @@ def _value(model: TableModel, query: Query, cell: dict[str, int], total: float, 
 def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]], laws: Mapping[str, Inside]) -> float:
     """Return the model's mean or quantile of the query's column in a group, column -> codes; NaN if it has no mass.
 
-    Numbers are as drawn within bins, by the `Inside` law.
+    Numbers are as drawn within bins, by `laws`, a mapping from column to `Inside`.
     """
     name = query.columns[0]
     column = cast("Numeric", model.schema.column(name))

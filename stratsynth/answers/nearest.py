@@ -41,7 +41,7 @@ class Nearest(dict[tuple[str, ...], str]):
         return note
 
     def _without(self, own: Sequence[str], lacking: Sequence[Leaf]) -> str:
-        """Return words on the strata that lack a table of the columns `own`, each a `Leaf`: names, number, people."""
+        """Return words on the list `lacking` of strata, each a `Leaf`, without a table of the columns `own`."""
         more = [f"{len(lacking) - NAMED:,} more"] if len(lacking) > NAMED else []
         names = listed([*(leaf.label for leaf in lacking[:NAMED]), *more])
         people = math.fsum(leaf.people for leaf in lacking)
@@ -70,6 +70,6 @@ class Nearest(dict[tuple[str, ...], str]):
 
 
 def has_table(leaf: Leaf, columns: Sequence[str], by: AbstractSet[str]) -> bool:
-    """True if one table of stratum `leaf` has all `columns` but those of `by`, defining strata, constant in it."""
+    """True if one table of stratum `leaf` has all `columns` but those in the set `by`, constant in the stratum."""
     wanted = {*(name for name in columns if name not in by), *leaf.merged(columns)}
     return any(wanted <= set(table.columns) for table in leaf.tables)

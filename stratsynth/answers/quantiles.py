@@ -75,7 +75,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
         squares: Least squares of the release.
         query: One of the queries; all share `Query.kind`.
         schema: All columns.
-        rows: Count of the rows with a number, one function per group.
+        rows: `Functions`, one a group: count of the rows with a number.
         effect: Largest factor by which units of several rows, or weights, widen the sampling variance.
     """
     column, law = cast("Numeric", schema.column(query.columns[0])), squares.tables.law(query.columns[0])
@@ -118,7 +118,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
 def _possible(test: Floats, margin: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return two arrays, one entry a row: first and last bin that a test does not rule out at either of its ends.
 
-    `test` is the array (rows, ends of bins) of the test's value, `margin` that of its largest value due to chance.
+    `test` is the array (rows, ends of bins) of the test's value, `margin` such an array of its largest value by chance.
     """
     possible = (test[:, :-1] <= margin[:, :-1]) & (test[:, 1:] >= -margin[:, 1:])
     return possible.argmax(axis=1), possible.shape[1] - 1 - possible[:, ::-1].argmax(axis=1)

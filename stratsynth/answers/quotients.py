@@ -95,7 +95,7 @@ def quotients(
 
 
 def variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -> Floats:
-    """Return an array: each function's noise variance, in records squared, at least 0; NaN where `known` is false.
+    """Return an array: each function's noise variance, in records squared, at least 0; NaN outside the mask `known`.
 
     By the least squares, `squares`.
     """
@@ -108,8 +108,8 @@ def correlations(
     """Return `ErrorCorrelations`, by cell, of two estimates' errors: of noise, and of noise and sampling.
 
     Args:
-        between: Covariances of their noise.
-        together: Covariances of their sampling errors.
+        between: Array by cell: covariance of their noise.
+        together: Array by cell: covariance of their sampling errors.
         noise: Pair of arrays, the variances of the noise of each.
         sampling: Pair of arrays, the variances of the sampling error of each.
     """

@@ -130,7 +130,7 @@ class Answers:
         return found
 
     def _figures_of(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
-        """Return a list, one a query: mapping from column of `FIGURES` and `DESIGN` to a list, one entry a cell.
+        """Return a list, one for each of `queries`: dict from each of `FIGURES`, `DESIGN` to a list, one entry a cell.
 
         Figures are from the release's means, or by least squares.
 

@@ -64,8 +64,8 @@ def size_estimates(
 
     Args:
         labels: The label of each group.
-        values: Its measured number of records; anything where the variance is infinite.
-        variances: The noise variance of each; infinite for a group that was not measured.
+        values: Array of its measured number of records; anything where the variance is infinite.
+        variances: Array of the noise variance of each; infinite for a group that was not measured.
         pooled: Pair of a separate measurement of everybody's number and its variance; None without one.
     """
     known = np.isfinite(variances)
@@ -103,9 +103,9 @@ def squares_of(
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
-        measurements: Every noisy answer.
+        measurements: Every noisy answer, an Arrow table.
         model: Function that loads the release's model; called only if strata are split again.
-        laws: Laws of numbers within bins, by column, where they are more than the schema's; None for none.
+        laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
     """
     if not of_tables(measurements).num_rows:
         return None

@@ -106,10 +106,10 @@ class Interaction:
 
     @classmethod
     def of(cls, values: Floats, variances: Floats, total: Floats | None, variance: float) -> Interaction:
-        """Return an `Interaction` of strata's copies `values` (strata, entries) and noise `variances` (infinite: none).
+        """Return an `Interaction` of strata's copies, an array `values` (strata, entries) and an array `variances`.
 
-        A pooled copy, `total` of `variance`, or None, is worked in: with all strata measured, z_s moves by v_s (Z - sum
-        z) / (V + sum v).
+        These are the noise's, infinite for none. A pooled copy, an array `total`, of `variance`, or None, is worked
+        in: with all strata measured, z_s moves by v_s (Z - sum z) / (V + sum v).
         """
         if total is not None and np.isfinite(variances).all():
             step = variances / (variance + variances.sum())
@@ -127,7 +127,7 @@ class Interaction:
         return np.where(self.lacking, 0.0, self.variances)
 
     def split(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return (array by function: pooled part; array (functions, strata): rest, 0 where unmeasured) of `weights`."""
+        """Return (array by function: pooled part; array like `weights`: rest, 0 if unmeasured), (functions, strata)."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
         # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
@@ -254,7 +254,7 @@ class Squares:
         return self._weights(functions, tuple(name for name in functions.factors if name in self.tables.by))
 
     def nearest(self, columns: Columns) -> list[Columns]:
-        """Return a list of the maximal subsets of `columns` that measured tables cover, largest first; [] if none."""
+        """Return a list of maximal subsets of `columns`, tuples, that measured tables cover, largest first; or []."""
         several = [c for size in range(len(columns), 0, -1) for c in itertools.combinations(columns, size)]
         held = [c for c in several if self._covers(c)]
         return [c for c in held if not any(set(c) < set(d) for d in held)]
@@ -338,7 +338,7 @@ class Squares:
         return self._found[columns]
 
     def _sums(self, columns: Columns) -> list[tuple[Floats, Floats, float]]:
-        """Return a list of (copy of the interaction of `columns`, mask of strata, variance), one a measured sum."""
+        """Return a list of (flat interaction of `columns`, 0/1 mask of strata, noise variance), one a measured sum."""
         found = []
         for leaves, tables in self._across.items():
             copy = _average(tables, columns)
@@ -349,7 +349,7 @@ class Squares:
         return found
 
     def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
-        """Return (interaction of `columns` in each stratum's tables (strata, entries); noise variances by stratum).
+        """Return arrays (strata x entries: interaction of `columns` in each one's tables; noise variances by stratum).
 
         Tables are averaged by inverse variance; the variance is infinite, and the entries 0, for a stratum without a
         table.
@@ -437,9 +437,9 @@ def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
 
 
 def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
-    """Return (interaction of `columns`, averaged by inverse variance over noisy tables that have them; its variance).
+    """Return (flat interaction of `columns`, averaged by inverse variance over `tables` that have them; its variance).
 
-    None if no table has them.
+    `tables` are a list of `Noisy`; None if no table has them.
     """
     total, worth, wanted = np.zeros(1), 0.0, set(columns)
     for table in tables:

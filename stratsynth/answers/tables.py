@@ -221,9 +221,9 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
 
 
 def strata_paths(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
-    """Yield the paths of a certificate's innermost strata: by schema, or by the model, which `model` loads, if nested.
+    """Yield the paths of a certificate's innermost strata, tuples of strata: by schema, or, if nested, by the model.
 
-    Unsupported if they overlap.
+    `model` is a function that loads it. Unsupported if they overlap.
     """
     stated = certificate.strata
     if stated.families:
@@ -276,7 +276,7 @@ def label_of(stratum: Stratum, certificate: Certificate) -> str:
 
 
 def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, variance: float) -> Noisy:
-    """Return a `Noisy` of flat `values` and `variance`, shaped by the levels of the schema's `columns` in `leaf`.
+    """Return a `Noisy` of `values`, a flat array, and `variance`, shaped by the schema's `columns` as in `leaf`.
 
     ReleaseError for other columns or numbers of cells.
     """

@@ -27,13 +27,16 @@ def keys(seed: int, start: int, rows: int) -> NDArray[np.uint64]:
 
 
 def draws(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint32]:
-    """Return an array of uniform integers below 2**31, one for each key; those of different names are independent."""
+    """Return an array of uniform integers below 2**31, one for each entry of the array `keys`.
+
+    Those of different names are independent.
+    """
     salt = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
     return (_mix(keys + np.uint64(salt)) >> np.uint64(64 - BITS)).astype(np.uint32)
 
 
 def keys_of(keys: NDArray[np.uint64], name: str) -> NDArray[np.uint64]:
-    """Return an array, a key for something of each row that `name` tells apart, such as its second person."""
+    """Return an array of new keys, one for each of `keys`: of something of that row that `name` tells apart."""
     salt = int.from_bytes(hashlib.sha256(f"key of {name}".encode()).digest()[:8], "little")
     return _mix(keys + np.uint64(salt))
 

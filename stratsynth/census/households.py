@@ -72,10 +72,10 @@ def frames(seed: int, start: int, rows: int) -> tuple[pd.DataFrame, pd.DataFrame
 
 
 def chunks(seed: int, start: int, rows: int) -> Iterator[tuple[int, dict[str, Codes], dict[str, Codes]]]:
-    """Yield (number of a chunk's first household, codes of households, codes of persons), by column, `rows` at a time.
+    """Yield (number of a chunk's first household, households' codes, persons' codes) for chunks of `rows` households.
 
-    The codes follow from `seed` and the household's number, counted from `start` on. Numeric columns hold numbers;
-    SERIALNO of both counts the households of the chunk, from 0 on.
+    Both codes are dicts from column to an int array, of numeric columns numbers; SERIALNO counts the households of the
+    chunk from 0 on. They follow from `seed` and the household's number, counted from `start` on.
     """
     for at in range(0, max(rows, 1), CHUNK):
         yield (start + at, *_chunk(keys(seed, START + start + at, min(CHUNK, rows - at))))
@@ -127,7 +127,10 @@ def _chunk(own: Keys) -> tuple[dict[str, Codes], dict[str, Codes]]:
 
 
 def _marriage(stated: Codes, codes: Mapping[str, Codes]) -> Codes:
-    """Return codes of MAR: `stated` ones from 0; at -1 those of `codes`, none married; at -2 those of `codes`."""
+    """Return an array of codes of MAR, an entry a person: `stated` ones from 0 on, others by `codes`.
+
+    At -1 it is that of `codes` without "married", at -2 that of `codes`, a mapping from column to array.
+    """
     apart = np.where(codes["AGEP"] >= 65, WIDOWED, NEVER)
     single = np.where(codes["MAR"] == MARRIED, apart, codes["MAR"])
     return np.where(stated >= 0, stated, np.where(stated == -1, single, codes["MAR"]))
@@ -207,20 +210,26 @@ def _members(own: Keys) -> list[_Member]:
 
 
 def _single(age: Codes) -> Codes:
-    """Return codes of MAR of children of these ages at home: never married below 25, else -1, to be drawn."""
+    """Return an array of codes of MAR of children at home, by their ages, the array `age`.
+
+    Below 25 they never married, else -1: to be drawn.
+    """
     return np.where(age < 25, NEVER, -1)
 
 
 def _drawn(name: str, codes: Mapping[str, Codes], own: Keys, of: str = "") -> Codes:
-    """Return the codes drawn of variable `name` (`of` a thing, if any), given `codes`, a mapping, and keys `own`."""
+    """Return an array of codes drawn of variable `name` (`of` a thing, "" for none), one for each of the keys `own`.
+
+    `codes` maps the variables that it depends on to arrays of codes.
+    """
     table = household_tables().get(name) or tables()[name]
     return table.draw(codes, draws(own, f"{name} {of}" if of else name))
 
 
 def _type(members: list[_Member], sex: Codes, size: Codes) -> Codes:
-    """Return codes of HHT, from 0 on, by the household's members: couples, families by the householder's `sex`.
+    """Return an array of codes of HHT, one a household: couples, then families by the householder's `sex`, then others.
 
-    Others are by `sex` and `size`.
+    `members` has the `_Member`s, the householder first, whose arrays have an entry a household, as `sex` and `size`.
     """
     family = np.any([member.there for member in members[2 : 2 + CHILDREN + 2]], axis=0)
     married = members[1].there & (members[1].married == MARRIED)
@@ -230,7 +239,11 @@ def _type(members: list[_Member], sex: Codes, size: Codes) -> Codes:
 
 
 def _table(of: object, codes: Mapping[str, Codes], key: str, numbers: Codes, order: Codes | None = None) -> pa.Table:
-    """Return an Arrow table: `key` of `numbers`, SPORDER of `order` if given, then schema `of`'s columns of `codes`."""
+    """Return an Arrow table: column `key` of `numbers`, SPORDER of `order` if not None, then the columns of a Schema.
+
+    That is `of`; `codes` maps its columns to arrays, of levels' codes or numbers. `numbers` and `order` are arrays, an
+    entry a row.
+    """
     import pyarrow as pa
 
     from stratsynth.schema import Categorical, Schema

@@ -95,7 +95,10 @@ def household_tables() -> Mapping[str, ConditionalTable]:
 
 
 def _tables(files: Sequence[str], before: Mapping[str, tuple[str, ...]]) -> Mapping[str, ConditionalTable]:
-    """Return a mapping from variable to `ConditionalTable` in some files; `before` are levels of those drawn before."""
+    """Return {variable: `ConditionalTable`} of some files, by name, in the order of drawing.
+
+    `before` maps variables drawn before to tuples of their levels.
+    """
     levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
     for name, column in schema().columns.items():
         if isinstance(column, Categorical):
@@ -111,8 +114,8 @@ def _tables(files: Sequence[str], before: Mapping[str, tuple[str, ...]]) -> Mapp
 def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> ConditionalTable:
     """Return the `ConditionalTable` of a variable with the levels `own`: the product of the factors in `keys`.
 
-    These are its TOML section. The table has the coarsest groups of the other columns' codes that all factors need;
-    `levels` are the other columns' levels.
+    That is its TOML section. The table has the coarsest groups of the other columns' codes that all factors need;
+    `levels` maps these columns to tuples of their levels.
     """
     factors = [(dict(_groups(on, levels) for on in factor.get("on", ())), factor) for factor in keys["times"]]
     columns = list(dict.fromkeys(column for groups, _ in factors for column in groups))
@@ -139,14 +142,17 @@ def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, t
 
 
 def _along(columns: Sequence[str], column: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Return `values`, one for each code of `column`, as an array along its axis among `columns`, to broadcast."""
+    """Return the array `values`, one for each code of `column`, with an axis for each of `columns`, to broadcast.
+
+    All axes but the column's own are of length 1.
+    """
     return values.reshape([-1 if c == column else 1 for c in columns])
 
 
 def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[int]]:
-    """Return (column, list of the group's number of each of its codes) that the text `on` of a factor describes.
+    """Return (column, list: for each of its codes the number of its group) that the text `on` of a factor describes.
 
-    `levels` are the columns' levels.
+    `levels` maps columns to tuples of their levels.
     """
     column, _, said = on.partition(" ")
     if column in NUMBERS:

@@ -66,9 +66,9 @@ def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
 
 
 def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple[int, Mapping[str, Codes]]]:
-    """Yield (first row's number, codes by column) for chunks of `rows` people of `seed` and year from `start` on.
+    """Yield (first row's number, mapping from column to int array) for chunks of `rows` people of `seed` and year.
 
-    Numeric columns hold numbers, or `ABSENT`.
+    People are counted from `start` on. Arrays have levels' codes, of numeric columns numbers, or `ABSENT`.
     """
     for at in range(0, rows, CHUNK):
         yield at, people_of(keys(seed, start + at, min(CHUNK, rows - at)), year)
@@ -77,9 +77,10 @@ def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple
 def people_of(
     keys: NDArray[np.uint64], year: int, stated: Mapping[str, Callable[[Mapping[str, Codes]], Codes]] | None = None
 ) -> Mapping[str, Codes]:
-    """Return a mapping from column to codes of people of these keys in a year, each drawn given earlier ones.
+    """Return a mapping from column to an array of codes of people, one for each of `keys`, in a year.
 
-    `stated` has functions of the codes so far by variable, whose result takes the place of what was drawn.
+    Each column is drawn given earlier ones. `stated` maps variables to functions, called with the mapping so far, whose
+    array takes the place of what was drawn; None for none.
     """
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
@@ -101,9 +102,9 @@ def people_of(
 
 
 def between(levels: Sequence[str], codes: Codes, drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return an array of integers between the ends that a row's level, such as "10-19", names, by the draws `drawn`.
+    """Return an int array: a number for each row between the ends that its level names, by `drawn`, 31-bit numbers.
 
-    `codes` are the rows' codes among `levels`; the levels "N" and "none" give 0.
+    `levels` are texts such as "10-19", `codes` an array of each row's place among them; "N" and "none" give 0.
     """
     ends = [(0, 0) if level in {"N", "none"} else _ends(level) for level in levels]
     low, high = np.array(ends).T
@@ -118,9 +119,9 @@ def _ends(level: str) -> tuple[int, int]:
 
 
 def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return an array of amounts: each row's `median` times a factor drawn from `quantiles`, in thousandths.
+    """Return an int array of amounts: each row's `median`, an array, times a factor drawn from `quantiles`.
 
-    These are evenly spaced; `drawn` has a 31-bit number for each row.
+    These are a tuple of thousandths, evenly spaced; `drawn` is an array of a 31-bit number for each row.
     """
     knots = np.array(quantiles, np.int64)
     place = drawn.astype(np.int64) * (len(quantiles) - 1)
@@ -133,9 +134,10 @@ def _spread(median: NDArray[np.int64], quantiles: tuple[int, ...], drawn: NDArra
 def _income(
     codes: Mapping[str, Codes], pay: NDArray[np.int64], drawn: NDArray[np.uint32], extra: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Return an array of income in dollars a year: `pay` and other income, by the draws `drawn` and `extra`.
+    """Return an int array of income in dollars a year: `pay` for the hours worked, and other income.
 
-    `codes` are arrays by column; people below 15 have `ABSENT`.
+    `codes` maps columns to arrays, an entry a person; `pay` has medians in cents an hour; `drawn` and `extra` have
+    31-bit numbers by which both vary. People below 15 have `ABSENT`.
     """
     levels = schema().levels("ESR")
     employed = np.array([level in {"1", "2", "4", "5"} for level in levels]).take(codes["ESR"])
@@ -150,9 +152,10 @@ def _income(
 
 
 def _poverty(codes: Mapping[str, Codes], others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return an array of family income, own in `codes` and that of `others`, in percent of the poverty threshold.
+    """Return an int array of family income in percent of the poverty threshold, at most 501, or `ABSENT`.
 
-    It is up to 501, or `ABSENT`.
+    `codes` maps columns to arrays, an entry a person; `others` is an array of the income of the rest of each one's
+    family.
     """
     people = codes["NP"]  # the code is the number of people, and 0 for "N"
     together = np.maximum(np.where(codes["AGEP"] < 15, 0, codes["PINCP"]) + others, 0)

@@ -43,7 +43,7 @@ def frame(by: Sequence[str]) -> pd.DataFrame:
 
 
 def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
-    """Return (array in proportion to the census model's cell shares, an axis a column of `by`; its sum), integers."""
+    """Return (int array in proportion to the census model's cell shares, an axis a column of `by`; its sum)."""
     joint, have = np.array(1, object), list[str]()
     steps = _DRAWN + _AGE if "AGEP" in by else _DRAWN
     for name in steps:
@@ -73,7 +73,10 @@ def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
 
 
 def _ages(joint: NDArray[Any], have: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
-    """Return (array, column names): `joint` over the columns `have`, its last two axes merged into bins of AGEP."""
+    """Return (array, list of its columns): `joint` over the columns `have`, its last two axes merged into bins of AGEP.
+
+    The two axes, last in `have` too, are five-year groups and years within them.
+    """
     column = schema().column("AGEP")
     assert isinstance(column, Numeric)  # noqa: S101 - as schema.toml says
     fives, ones = joint.shape[-2:]

@@ -34,7 +34,10 @@ def check_year(year: object) -> None:
 
 
 def drawn(keys: NDArray[np.uint64], name: str, year: int) -> NDArray[np.uint32]:
-    """Return an array of integers below 2**31, one for each key: draws of the variable `name` in that year."""
+    """Return an array of integers below 2**31, one for each entry of the array `keys`: draws of a variable in a year.
+
+    The variable is called `name`.
+    """
     if year == YEAR:
         return draws(keys, name)
     found = draws(keys, f"{name} {year}").astype(np.int64)

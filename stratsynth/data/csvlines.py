@@ -65,7 +65,7 @@ def header(file: IO[bytes]) -> list[str]:
 
 
 def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
-    """Yield a list for each block of `file`: an Arrow array of texts for each of the fields `wanted`, of `width`."""
+    """Yield a list per block of `file`: an Arrow array of texts for each field index in `wanted`, of `width` fields."""
     for block in _blocks(file):
         yield _parse(block, width, wanted)[0]
 
@@ -106,7 +106,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Array], LeftOut]:
-    """Return (list of arrays: fields `wanted` of a block's records of `width` fields; `LeftOut`: other lines)."""
+    """Return (list: an Arrow array per field index in `wanted`, of a block's lines of `width` fields; `LeftOut`)."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == _NEWLINE)
     starts = np.concatenate([[0], stops[:-1] + 1])

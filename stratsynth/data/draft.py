@@ -258,7 +258,7 @@ class Check:
         return not self.absent and not self.loss.grave and not grave_rules(self.rules, self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the check as JSON values, stamped INTERNAL; absent columns and the header only if some are absent."""
+        """Return a dict of JSON values, stamped INTERNAL; absent columns and the header only if some are absent."""
         found = {name: asdict(column) for name, column in self.columns.items()}
         said = {"INTERNAL": True, "rows": self.rows, "left_out": self.left_out, "columns": found}
         said |= {} if self.lines is None else {"lines_left_out": asdict(self.lines)}

@@ -164,7 +164,7 @@ def _tables(connection: Any) -> list[tuple[str, str]]:
 
 
 def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
-    """Return (schema, name, alias) of the one table of a connection in a parsed SELECT `node`; else UsageError."""
+    """Return (schema, name, alias) of a connection's one table in the dict `node`, a parsed SELECT; or UsageError."""
     source = node.get("from_table") or {}
     plain = (
         node["type"] == "SELECT_NODE"

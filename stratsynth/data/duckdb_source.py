@@ -135,7 +135,7 @@ class DuckDBSource(FileSource):
     def _summed(
         self, file: IO[bytes], value: Callable[[str, str], str], row: str, parts: Sequence[str]
     ) -> Iterator[bytes]:
-        """Yield names, number of rows, sums of `file` as bytes; `value` makes a column's SQL, `row`, `parts` use it."""
+        """Yield bytes of `file`: names, row count, sums of SQL `parts` of `row`; function `value`: a column's SQL."""
 
         def sums(memory: int) -> bytes:
             with self._open(file, memory) as (connection, chosen):

@@ -87,7 +87,7 @@ class FolderSource(Source):
         return sum(part.parts_to_read() for part in self.parts().values())
 
     def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
-        """Yield (path, `ParquetSource`, columns to read) for each file; columns that its path gives are left out."""
+        """Yield (path, `ParquetSource`, list of columns to read) for each file; columns in its path are left out."""
         for name, part in self.parts().items():
             keys = _partitions(name)
             own = [column for column in columns if column not in keys]
@@ -124,7 +124,7 @@ def _partitions(name: str) -> dict[str, str | None]:
 
 
 def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
-    """Return `columns` of `table`, a file's rows, and of its path `name`, in the order of `columns`."""
+    """Return an Arrow table of `columns`, in that order, of `table`, a file's rows, and of its path `name`."""
     keys = _partitions(name)
     for column in columns:
         if column in keys:
@@ -135,7 +135,7 @@ def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Ta
 
 
 def _common(names: Sequence[Sequence[str]]) -> list[str]:
-    """Return a list of the names common to all lists of `names`, as in the first; a name twice in any is so there."""
+    """Return a list of the names common to all lists in `names`, in the first's order; twice if twice in any."""
     return [
         name
         for name in dict.fromkeys(names[0])

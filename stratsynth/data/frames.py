@@ -149,7 +149,7 @@ def _numpy_moment(value: np.datetime64) -> str | None:
 
 
 def _length(value: dt.timedelta) -> str | None:
-    """Return the duration `value` of Python or pandas as text of its seconds, with its unit's digits; None for null."""
+    """Return `value`, a timedelta or pandas Timedelta, as text of its seconds, in its unit's digits; None for null."""
     if isinstance(value, pd.Timedelta):
         return _numpy_length(value.to_timedelta64())
     return seconds(value // dt.timedelta(microseconds=1), 6)

@@ -180,8 +180,8 @@ def _refuse_identifier(
 ) -> None:
     """Refuse, with a SchemaError, a column called `name` whose values identify people, or are names or free text.
 
-    `texts` have numbers of rows, `numbers` those that spell one. `quantities` tells if the column is stored as numbers,
-    `whole` if these are whole.
+    `texts` maps texts to numbers of rows, `numbers` those that spell a number to it. `quantities` tells if the column
+    is stored as numbers, `whole` if these are whole.
     """
     rows, different = sum(texts.values()), len(texts)
     unit = f"if it tells people apart, write {unit_line(name, max(texts.values()))}"
@@ -210,7 +210,7 @@ def _refuse_identifier(
 def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
     """Return the `dtype` of drawn values, "int64", "float64" or "string", for a column of Arrow type `kind`.
 
-    `own_type` is the table's own, `texts` have numbers of rows; `whole`: all spell numbers.
+    `own_type` is the table's own or None; `texts` maps texts to numbers of rows; `whole`: all spell numbers.
     """
     if pa.types.is_integer(kind) or own_type == "int64":
         return "int64"

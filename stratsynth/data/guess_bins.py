@@ -112,11 +112,11 @@ def _heaped(counts: Counts) -> Iterator[str]:
 
 
 def _skewed(keys: Mapping[str, Any], counts: Counts) -> tuple[dict[str, Any], list[str]]:
-    """Return (further arguments of `Numeric`, notes) for a column of arguments `keys`: bins that suit skewed numbers.
+    """Return (dict of further arguments of `Numeric`, list of notes) for a column: bins that suit skewed numbers.
 
-    `counts` maps numbers, without spikes, to rows. Bounds far above the usual size make bins of equal width on a
-    logarithmic scale, which give nothing away but the bounds and the first digit of a size. Quantiles of the data are
-    the last resort.
+    `keys` has its other arguments by name, `counts` maps numbers, without spikes, to rows. Bounds far above the usual
+    size make bins of equal width on a logarithmic scale, which give nothing away but the bounds and the first digit of
+    a size. Quantiles of the data are the last resort.
     """
     lower, upper, whole = keys["lower"], keys["upper"], keys["integer"]
     share = _fullest(Numeric(**keys), counts)

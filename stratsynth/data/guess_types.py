@@ -95,7 +95,7 @@ def _exact(series: pd.Series[Any]) -> pa.DataType | str | None:
 
 
 def _objects(values: list[Any]) -> pa.DataType | str | None:
-    """Return a decimal type if all objects `values` are decimals, "mixed" for numbers among wordy texts.
+    """Return a decimal type if all in the list `values` are decimals, "mixed" for numbers among wordy texts.
 
     Else None.
     """

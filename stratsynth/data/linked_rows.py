@@ -66,7 +66,7 @@ class LinkedRows:
 
 
 def shared(owner: Array, weights: Array, most: int) -> Array:
-    """Return `weights`, 0 for rows of a key, `owner`, that weigh more than `most` together: the last look at them."""
+    """Return `weights`, an int array by row, 0 for rows of a key (array `owner`) that weigh over `most` together."""
     weights = np.clip(weights, 0, most).astype(np.int64)
     return np.where(np.bincount(owner, weights)[owner] <= most, weights, 0) if len(owner) else weights
 

@@ -119,14 +119,14 @@ def kind_slot(
 
 
 def banded(bands: Bands | None, numbers: Array) -> Array:
-    """Return an array: the index of each number's band in `bands`, the last one for NaN."""
+    """Return an int array: for each of the array `numbers` the index of its band in `bands`; the last one for NaN."""
     ends = () if bands is None else bands.ends
     found: Array = np.where(np.isnan(numbers), len(ends) + 1, np.searchsorted(ends, numbers, side="right"))
     return found
 
 
 def _met(linked: LinkedSchema, count: ChildCount, child: FileRows, rows: int) -> Array:
-    """Return a mask of `rows` child `FileRows` that meet the condition of a `ChildCount` in the linked schema."""
+    """Return a mask by row of the child `FileRows`, `rows` in all: True for a `ChildCount`'s condition in `linked`."""
     met: Array = np.ones(rows, bool)
     for name, codes in linked.codes_where(count).items():
         met &= np.isin(child.codes[name], sorted(codes))

@@ -66,7 +66,7 @@ def _encoded(
 
 
 def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
-    """Return `coded`, parts by `schema`, as one `CodedRows`: an array a column, floats for those in `numeric`."""
+    """Return `coded`, parts by `schema`, as one `CodedRows`: an array a column, and floats for columns in `numeric`."""
     parts = list(coded)
     if len(parts) == 1:
         return parts[0]
@@ -118,7 +118,7 @@ def kept(schema: Schema, source: Source) -> pa.Table:
 
 
 def places(owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return an array: for each row the number of earlier rows of its unit, by the units' numbers in `owner`."""
+    """Return an array by row: the number of earlier rows of its unit, by `owner`, an array of units' numbers by row."""
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], owner[order])  # where each row's unit begins
     place = np.empty(len(owner), dtype=np.int64)

@@ -96,7 +96,7 @@ def separator(name: str) -> str:
 
 
 def _near(name: str, header: Sequence[str]) -> str:
-    """Return the name in `header` that is `name` or nearest to it, by case and spaces; "" if none is."""
+    """Return the name in the list `header` that is `name` or nearest to it, by case and spaces; "" if none is."""
     import difflib
 
     known = {each.strip().casefold(): each for each in header}

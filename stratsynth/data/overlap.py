@@ -113,7 +113,7 @@ def _refuse_account(data: Path, given: Any, schema: Schema | None) -> None:
 
 
 def _marks(given: Any, schema: Schema | None) -> Callable[[bytes], list[str]]:
-    """Return a function, ledger key to list of marks of public rows `given`, and codes if they have all of `schema`."""
+    """Return a function: ledger key -> list of marks of public rows `given`, by codes too if with all of `schema`."""
     source = given if isinstance(given, Source) else _table(given)
     names = () if schema is None else source.columns()
     everything = schema is not None and all(names.count(name) == 1 for name in schema.names)

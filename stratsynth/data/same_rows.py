@@ -84,14 +84,14 @@ def coded(schema: Schema, batches: Iterable[pa.Table], most: float = math.inf) -
 
 
 def marks_of(source: Source, schema: Schema | None, declared_size: int | None = None) -> Callable[[bytes], list[str]]:
-    """Read `source`; return a function, ledger's key -> marks of its rows by `schema`; [] for a large declared size."""
+    """Read `source`; return a function, ledger's key -> list of marks by `schema`; [] for a large `declared_size`."""
     size = 0 if schema is None or declared_size is None else declared_size * len(schema.names)
     found = contents(source, schema) if size <= LARGEST else ()
     return lambda key: [keyed(key, iter([repr((each.what, each.rows, each.total)).encode()])) for each in found]
 
 
 def contents(source: Source, schema: Schema | None = None) -> tuple[Content, ...]:
-    """Return a tuple of `Content` that tells a source from others: by its values, and by a schema's codes.
+    """Return a tuple of `Content` that tells a source from others: by its values, and by a schema's codes, if not None.
 
     A source that cannot be read has none, whatever the reason: a fit of it fails where it is read for the fit. Nor have
     rows in Spark, which its fingerprint knows in any order.
@@ -126,7 +126,7 @@ def row_digests(schema: Schema, batch: pa.Table) -> list[bytes]:
 
 
 def _digests(columns: list[NDArray[Any]]) -> list[bytes]:
-    """Return a list of digests, one a row, of arrays of numbers, `columns`, all of one type."""
+    """Return a list of digests, bytes, one a row, of a list `columns` of arrays of numbers by row, of one type."""
     lines = np.stack(columns, axis=1)
     rows = lines.view(f"V{lines.itemsize * lines.shape[1]}").ravel().tolist()
     return [blake2b(row, digest_size=16).digest() for row in rows]

@@ -42,7 +42,7 @@ class SharedRows:
 
     @property
     def suspicious(self) -> bool:
-        """True if most of the public table's rare rows are rare rows of the private one, and there are 10 or more."""
+        """True if the public table has 10 or more rare rows, and most of these are rare rows of the private one too."""
         return self.rare >= 10 and self.rare_shared > TELLING * self.rare
 
     def __str__(self) -> str:

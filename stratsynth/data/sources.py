@@ -273,7 +273,7 @@ class ParquetSource(FileSource):
             return pq.read_table(file, columns=list(columns), partitioning=None)
 
     def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.Table]:
-        """Yield Arrow tables of these columns, of all or these row groups; texts are dictionaries, as stored."""
+        """Yield Arrow tables of these columns, of row groups numbered `groups` (None: all); texts are dictionaries."""
         locate(columns, self.columns())
         types = self.types()
         texts = [name for name in columns if types.field(name).type in (pa.string(), pa.binary())]

@@ -98,7 +98,7 @@ class Spark:
         return SparkRows(self)
 
     def count(self, asked: Asked, cells: int) -> NDArray[np.int64]:
-        """Return the exact cells, so many, of the tables `asked`, flat, one after the other, counted in one pass."""
+        """Return a flat array of `cells` counts: the exact tables of pairs (path, cliques) `asked`, in one pass."""
         if isinstance(self.source, SparkSource):
             rows = self.source.hashed(self.columns).coalesce(tasks(self.session))
             task = CountTables(VERSION, self.schema, asked, FromSpark(self.columns, LANES))
@@ -133,7 +133,7 @@ class Spark:
         return tuple(found)
 
     def _numbers(self, pieces: Sequence[Piece]) -> Any:
-        """Return a Spark DataFrame of the indices 0, 1, ... of the `pieces`, spread over tasks."""
+        """Return a Spark DataFrame of the indices 0, 1, ... of the list `pieces`, spread over tasks."""
         return self.session.range(0, len(pieces), 1, max(1, min(len(pieces), tasks(self.session))))
 
 
@@ -159,7 +159,7 @@ class SparkRows:
         self._held = held
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return a list for each (path, column sets) `asked`: its exact tables; all are counted in few passes.
+        """Return a list: per (path, cliques) `asked` a list, each clique's exact int array, an axis a column.
 
         Raises:
             LedgerError: The rows are not those whose fingerprint was taken.
@@ -217,7 +217,7 @@ def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
 
 
 def runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield tuples of consecutive indices into `sizes`, the rows per row group.
+    """Yield tuples of consecutive indices into `sizes`, a sequence: the number of rows of each row group.
 
     Each run has as many row groups as fit into PIECE_ROWS rows, or is a single larger one.
     """

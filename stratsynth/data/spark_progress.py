@@ -14,7 +14,7 @@ LOOK = 0.5
 
 @contextlib.contextmanager
 def watched(session: Any, done: Callable[[], object]) -> Iterator[None]:
-    """Call `done` for every task of a Spark session that ends while the block lasts; polled every LOOK seconds."""
+    """Call the function `done` for each task of a Spark session that ends in the block; polled every LOOK seconds."""
     tracker, over = session.sparkContext.statusTracker(), threading.Event()
 
     def look() -> None:

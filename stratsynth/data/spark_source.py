@@ -136,7 +136,7 @@ class SparkSource(Source):
         return state.hexdigest()
 
     def check(self, columns: Sequence[str], sums: tuple[int, ...]) -> None:
-        """Refuse, with a LedgerError, a pass whose `sums` are not those noted for these columns, if any are."""
+        """Refuse, with a LedgerError, a pass whose `sums`, a tuple, are not those noted for these columns, if any."""
         known = self._known.get(tuple(columns))
         if known is not None and known != {_rows_and_hashes(sums, LANES)}:
             raise LedgerError(
@@ -168,7 +168,7 @@ def arrow_type(kind: Any) -> pa.DataType:
 
 
 def _rows_and_hashes(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
-    """Return a tuple: number of rows and `lanes` sums of hashes, from `sums`, or zeros if no partition had a row."""
+    """Return a tuple (number of rows, `lanes` sums of hashes) from `sums`, such a tuple, or zeros if it is empty."""
     return (*sums, *(0,) * (1 + lanes - len(sums)))
 
 

@@ -91,7 +91,7 @@ class Reading(Protocol):
     """Source of a task's rows."""
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table of rows, array of their number and hash sums) for batches of a task's rows."""
+        """Yield pairs (Arrow table of rows, array [their number, hash sums]) for `batches`, those of a task's rows."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class FromFiles:
     columns: tuple[str, ...]
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table of rows, array of their number) for each batch of pieces, whose indices `batches` hand out."""
+        """Yield pairs (Arrow table of rows, array [their number]), by batch of pieces whose indices `batches` hold."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for table in self.pieces[number].tables(self.columns):
@@ -117,7 +117,7 @@ class FromSpark:
     lanes: int
 
     def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
-        """Yield (table, array of rows and hash sums) for batches larger than Spark's, which are faster to encode."""
+        """Yield (Arrow table, array [rows, hash sums]) of `batches`, joined to larger ones, faster to encode."""
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
@@ -167,7 +167,7 @@ class CountTables:
         return encode(self.schema, table, weigh=True)
 
     def _tables(self, parts: Sequence[CodedRows]) -> NDArray[np.int64]:
-        """Return an array: the exact tables of the coded rows in `parts`, flattened, one after the other."""
+        """Return a flat array: the exact tables of the list `parts` of `CodedRows`, row-major, one after the other."""
         counted = StoredRows(parts).counts(self.asked)
         return np.concatenate([table.ravel() for tables in counted for table in tables])
 
@@ -208,7 +208,7 @@ class CheckFiles:
 
 
 def row_sums(lanes: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> NDArray[np.uint64]:
-    """Return [rows, each lane's sum of hashes modulo 2^64] as an array; without lanes it adds to any other."""
+    """Return [`rows`, each lane's sum modulo 2^64] as an array; `lanes` are arrays of hashes by row, () for none."""
     sums = [int(lane.to_numpy().view(np.uint64).sum()) for lane in lanes]
     return np.array([rows, *sums], np.uint64)
 
@@ -219,7 +219,7 @@ def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.Reco
 
 
 def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of `work()`; StratsynthError of fixed words if it fails, or if `wanted` is another version."""
+    """Yield batches of the function `work`; StratsynthError of fixed words if it fails, or VERSION is not `wanted`."""
     if wanted != VERSION:
         raise StratsynthError(OTHER_VERSION)
     try:

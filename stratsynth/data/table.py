@@ -136,7 +136,7 @@ def ledger_of(
     source: Source, rows: Backend, registry: Registry | None, contents: Callable[[], Marks],
     ledger: str | PathLike[str] | None, cap: float | None, account: str | None, reason: str | None,
 ) -> Ledger:  # fmt: skip
-    """Return the ledger of a source's `Backend`, `Registry`, `contents`; cap, account, reason as for `open_table`."""
+    """Return the ledger of a source's `Backend`, by `Registry`, `contents` (marks' function), cap, account, reason."""
     from stratsynth.accounting.copies import Copies
 
     copies = None if registry is None else Copies(registry, contents)

@@ -36,7 +36,7 @@ class Answerer:
         """Exact results that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
-        """Return a list of noisy answers, one a question `asked`, in order, from the rows at each question's path."""
+        """Return a list of noisy `Answer`s, one for each `Asked` in the sequence `asked`, from rows at its path."""
         wanted = []
         for a in asked:
             memory = self._memory.setdefault(a.path, {})  # nothing is read where what is remembered is enough
@@ -59,7 +59,7 @@ class Reader:
         self._kept_cells = 0
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """Yield an `Exact` per (path, reads) `wanted`, in order; rows here count tables at a path's turn."""
+        """Yield an `Exact` for each pair (path, `Wanted`) of the sequence `wanted`, in its order."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}
@@ -82,7 +82,7 @@ class Reader:
                 del tables[path]
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
-        """Yield a dict, clique -> exact table, a path of `Wanted` ones, each counted once: by path, or in one pass."""
+        """Yield a dict, clique -> exact table, for each path of `by_path`, a mapping to sequences of `Wanted`."""
         plans = ((path, *self._kept_of(path, wants)) for path, wants in by_path.items())
         for batch in ([plan] for plan in plans) if self._here else [list(plans)]:
             counted = self._rows.counts([(path, lacking) for path, _, _, lacking in batch])
@@ -90,7 +90,7 @@ class Reader:
                 yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Return, of `Wanted` tables at a path, (the set to keep, a dict of kept ones, a list of those to count).
+        """Return (set of cliques to keep, {clique: kept table}, list of cliques to count), of a path's `Wanted`.
 
         A table that is compared once may be measured later. With rows in this process it is counted again, otherwise
         kept, since it would take another pass.
@@ -105,7 +105,7 @@ class Reader:
         return again, found, [clique for clique in cliques if clique not in found]
 
     def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
-        """Return `found` and `counted`, tables by clique, as one dict; keep a path's in `again`, as MAX_KEPT allows."""
+        """Return `found` and `counted`, {clique: table}, as one; keep a path's of the set `again`, up to MAX_KEPT."""
         for clique, table in counted.items():
             if clique in again and self._kept_cells + table.size <= MAX_KEPT:
                 self._kept.setdefault(path, {})[clique] = table

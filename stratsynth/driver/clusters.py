@@ -97,9 +97,9 @@ class Dask(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+        """Yield (index in `problems`, the `Solver`'s solution or `Failed`) for the indices `numbers`, as they come.
 
-        The numbers of problems that were sent are added to `begun`; lost ones are missing.
+        The indices of problems that were sent are appended to the list `begun`; lost ones are not yielded.
         """
         distributed = _library("distributed", "dask")
         futures = {}
@@ -167,9 +167,9 @@ class Ray(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+        """Yield (index in `problems`, the `Solver`'s solution or `Failed`) for the indices `numbers`, as they come.
 
-        The numbers of problems that were sent are added to `begun`; problems lost twice are missing.
+        The indices of problems that were sent are appended to the list `begun`; problems lost twice are not yielded.
         """
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
@@ -206,7 +206,7 @@ def _library(package: str, extra: str) -> Any:
 
 
 def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
-    """Return the value of `attempt()`.
+    """Return the value of the function `attempt`, called without arguments.
 
     Turn any error into a UsageError on a `kind` of cluster, naming its class alone.
     """
@@ -241,9 +241,9 @@ def _check_versions(kind: str, found: Any) -> None:
 
 
 def _solved(versions: tuple[str, str], solver: Solver[Any, Any], problem: Any) -> Any:
-    """Return solver(problem), by one thread of linear algebra, or a `Failed` for other `versions`.
+    """Return solver(problem), by one thread of linear algebra, or a `Failed` if `versions` are not those here.
 
-    The function is called in a worker.
+    `versions` is the pair of texts of `_versions`. The function is called in a worker.
     """
     from threadpoolctl import threadpool_limits
 

@@ -40,7 +40,7 @@ AT_ONCE = 1 << 10
 
 
 def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
-    """Return a list, each clique's exact int table over `CodedRows`, by weight, in `space`: an axis a column."""
+    """Return a list, an int array a clique, an axis a column: weighted counts of `CodedRows`, `parts`; tell `space`."""
     if OUTSIDE in cliques:
         counted = [rows.outside for rows in parts if rows.outside is not None]
         if len(cliques) > 1 or len(counted) < len(parts):
@@ -65,7 +65,7 @@ def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) 
 
 
 def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
-    """Return a list of the cliques' int tables of few coded rows, an axis a column: one `bincount` for all of a width.
+    """Return a list, an int array for each of `cliques`, an axis a column: few `CodedRows`, one `bincount` a width.
 
     With few rows, time is in the number of calls.
     """
@@ -91,7 +91,7 @@ def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
 
 
 def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
-    """Return the clique's integer table, summed exactly from `wide`, a table with axes `columns` that include it."""
+    """Return the clique's int array, an axis a column, exactly summed from `wide`, whose axes are `columns`."""
     if columns == clique:
         return wide
     left = [column for column in columns if column in clique]
@@ -100,7 +100,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
 
 
 def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
-    """Add the coded rows of `parts`, by weight, to each clique's table in `counted`, in place; `space` frees memory."""
+    """Add `parts`, a list of `CodedRows`, by weight, to `counted`, a flat array for each of `cliques`; tell `space`."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
         for rows in pieces(parts, space):
@@ -113,7 +113,7 @@ def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Seque
 
 
 def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) -> Iterator[CodedRows]:
-    """Yield `CodedRows`, those of `parts` in order, at most `step` or STEP at a time, noted as read to `space`."""
+    """Yield `CodedRows`, slices of those in the list `parts`, in order, up to `step` or STEP rows; `space` is told."""
     step = step or STEP
     for rows in parts:
         weights = () if rows.weights is None else (rows.weights,)
@@ -125,10 +125,10 @@ def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) ->
 
 
 def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
-    """Add coded rows to `counted`, the clique's table flat in row-major order, in place, by blocks and `weights`.
+    """Add `CodedRows` in place to `counted`, the clique's table as a flat int array in row-major order, by blocks.
 
-    Each row counts its weight, if weights are given. `bincount` then adds in floats, which is exact: a block of 2^17
-    rows of a weight of at most 2^10 adds up to at most 2^27.
+    Each row counts its entry of the array `weights`, or 1 if None. `bincount` then adds in floats, which is exact: a
+    block of 2^17 rows of a weight of at most 2^10 adds up to at most 2^27.
     """
     shape, cells = rows.schema.shape(clique), len(counted)
     for start in range(0, rows.size, BLOCK):
@@ -142,7 +142,7 @@ def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = N
 
 
 def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
-    """Return for each coded row of the block an int: its cell's row-major number in a table of columns and shape."""
+    """Return an int array, by coded row in `block`: its cell's row-major number in a table of columns and shape."""
     cell: NDArray[np.integer] = rows.codes[columns[0]][block].astype(np.uint16 if math.prod(shape) <= WIDE else np.intp)
     for column, size in zip(columns[1:], shape[1:], strict=True):
         np.multiply(cell, size, out=cell)

@@ -156,7 +156,7 @@ def run(program: Program[R], schema: Schema, answers: AnswerSource, solve: Solvi
 
 
 def _replies(frames: Sequence[_Frame], answers: AnswerSource, solve: Solving) -> list[Answer]:
-    """Return a list of replies to frames: of work by the `Solving` function in batches, else by the `AnswerSource`."""
+    """Return a list of `Answer`s, one for each of `frames`: by the `Solving` function or else the `AnswerSource`."""
     replies: dict[int, Answer] = {}
     works: dict[Solver[Any, Any], dict[int, Work]] = {}
     asked: dict[int, Asked] = {}

@@ -137,7 +137,7 @@ class PrivateAnswers(AnswerSource):
         return self._answerer.answer(asked)
 
     def _note(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
-        """Note tables, sums and numbers of records in the answers to questions `asked`, and sentences on claims."""
+        """Note, in this object, tables, sums, numbers and claims of `answers`, one for each `Asked` of `asked`."""
         for a, answer in zip(asked, answers, strict=True):
             self.usable = answer if type(a.question) is Usable else self.usable
             unchecked = a.question.unverified()
@@ -171,12 +171,12 @@ def journal_key(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
 
 
 def exact_key(asked: Sequence[Asked]) -> str:
-    """Return a batch's journal key as 0.1.0 and 0.2.0 had it: a digest of paths and every number in `asked`."""
+    """Return a batch's journal key as 0.1.0 and 0.2.0 had it: a digest, text, of paths and numbers in `asked`."""
     return digest([(a.path, a.question.spelled()) for a in asked])
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
-    """Return the answers to the questions `asked` as a `State` for the journal; None if one must not be kept."""
+    """Return `answers`, one for each `Asked` of `asked`, as a `State` for the journal; None if one must not be kept."""
     kept = [a.question.keep(answer) for a, answer in zip(asked, answers, strict=True)]
     if any(one is None for one in kept):
         return None
@@ -198,7 +198,7 @@ def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
 
 
 def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
-    """Return a tuple, for each stratum of a path, of the names of its levels, in which two equal strata may differ."""
+    """Return a tuple, for each stratum of a path, of its names, a tuple of texts, in which equal strata may differ."""
     return tuple(stratum.names for stratum in path)
 
 

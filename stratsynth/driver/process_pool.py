@@ -44,11 +44,11 @@ class Elsewhere(ABC):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield index and solution of these problems, as they come; those of processes that end are missing.
+        """Yield (index, solution or `Failed`) of these problems, as they come; those of processes that end are missing.
 
         Args:
             solver: The solver of the problems.
-            problems: All problems.
+            problems: All problems, a sequence.
             numbers: Indices of those to solve, the largest first.
             begun: List to which is added the index of each problem that was handed out.
         """
@@ -116,9 +116,9 @@ class Processes(Elsewhere):
     def each(
         self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int], begun: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index in `problems`, the solver's solution or `Failed`) of `numbers` as they come.
+        """Yield (index in `problems`, the `Solver`'s solution or `Failed`) for the indices `numbers`, as they come.
 
-        The numbers of problems that were sent are added to `begun`; if a process ends, all do.
+        The indices of problems that were sent are appended to the list `begun`; if a process ends, the pool is closed.
         """
         if "_processes" not in vars(self):
             self._workers = min(self._workers, len(problems))
@@ -161,7 +161,7 @@ def _numbered(solver: Solver[Any, Any], i: int, problem: Any, begun: list[int]) 
 
 
 def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
-    """Return (index `i`, the solver's solution of the problem or a Failed)."""
+    """Return (index `i`, the `Solver`'s solution of the problem or a `Failed`)."""
     return i, there(solver, problem)
 
 

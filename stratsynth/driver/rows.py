@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) -> tuple[CodedRows, Ints]:
-    """Return (`CodedRows`: all of `parts` sorted by cell in the columns' crossing, in `space`; array of cell ends)."""
+    """Return (`CodedRows`: all of the list `parts` sorted by cell of crossed columns, in `space`; array: cell ends)."""
     schema = parts[0].schema
     shape, counts = schema.shape(columns), np.zeros(schema.cells(columns), np.int64)
     with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
@@ -73,7 +73,7 @@ def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArra
 
 
 def renamed(codes: NDArray[Any], levels: Sequence[int], space: Space) -> NDArray[Any]:
-    """Return for each code its index in `levels`, which ascend and include all that occur; an array in `space`."""
+    """Return an array in `space`: the index of each of the array `codes` in `levels`, which ascend and hold all."""
     found = space.empty(codes.dtype, len(codes))
     for start in range(0, len(codes), BLOCK):
         block = slice(start, start + BLOCK)
@@ -109,13 +109,13 @@ class StoredRows:
         """Rows sorted by cell and the end of each cell, by the columns of a split."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Return a list per (path, cliques) `asked`: each clique's exact integer table over the path's rows."""
+        """Return a list: per (path, cliques) `asked` a list, each clique's exact int array, an axis a column."""
         return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
     ) -> list[list[NDArray[np.int64]]]:
-        """Return, per (path, query, rate) `asked`, a list of its blocks' exact sums, arrays; rates < 1 use entropy."""
+        """Return a list: per (path, query, rate) `asked` a list, a flat exact array a block; rates < 1 use entropy."""
         found: dict[int, list[NDArray[np.int64]]] = {}
         by_path: dict[StratumPath, list[int]] = {}
         for number, (path, _, _) in enumerate(asked):
@@ -142,7 +142,7 @@ class StoredRows:
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
 
     def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Return a `PublicColumns` of copies of columns `names` of a path's rows: codes, numbers, count, weights."""
+        """Return a `PublicColumns`: copies of columns `names` of a path's rows, codes and numbers by name; weights."""
         parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
         return PublicColumns(
             sum(rows.size for rows in parts),
@@ -152,7 +152,7 @@ class StoredRows:
         )
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
-        """Return a pandas frame with a copy of the path's level numbers, so that nobody can write to the rows."""
+        """Return a pandas frame of a path's rows, a copy of level numbers by column: nobody can write to the rows."""
         import pandas as pd
 
         rows = self._at(path)

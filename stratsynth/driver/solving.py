@@ -37,7 +37,7 @@ class Solving(Protocol):
 
 
 def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solver's solution of each problem, by one call; if that fails, one by one, naming the failing path."""
+    """Return the solver's solutions of `problems`, in order, by one call; if it fails, one by one, naming its path."""
     try:
         return solver.solve(problems)
     except Exception:
@@ -47,7 +47,7 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 
 
 def in_process(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-    """Return the solver's solutions of `problems`, in order, in this process; errors name the path of `paths`.
+    """Return a sequence of the solver's solutions of `problems`, in order; errors name the problem's path of `paths`.
 
     Linear algebra has one thread meanwhile.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) -> list[NDArray[Any]]:
-    """Return a list of arrays, each block's exact sum over the coded rows, or over those chosen by index or by mask.
+    """Return a list, a flat array a block: the query's exact sum over `CodedRows`, or those `chosen`, indices or mask.
 
     With weights of rows, the sum of weight x vector: for each binary digit of the weights, the sum over the rows that
     have it, times the digit's value. So every query is weighted by the same few lines, and a row's vector is the same
@@ -42,7 +42,7 @@ def exact_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None = None) 
 
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
-    """Return a list, per block of the query: exact int sum of (chosen) coded rows' vectors; or MechanismError."""
+    """Return a list, a flat int array a block: the query's sum over coded rows, or `chosen` ones; or MechanismError."""
     if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
@@ -55,7 +55,7 @@ def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> lis
 
 
 def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
-    """Yield pieces of at most ROWS: slices of range(`size`) or, with `chosen` row numbers, parts of these."""
+    """Yield slices of range(`size`) or, with `chosen`, indices or a mask, arrays of indices, of up to ROWS rows."""
     if chosen is None:
         yield from (slice(start, min(start + ROWS, size)) for start in range(0, size, ROWS))
         return

@@ -102,7 +102,7 @@ def read(path: Path, parse: Callable[[bytes], Any] = json.loads) -> State:
 
 
 def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], numbers: Any) -> dict[str, NDArray[Any]]:
-    """Return {name: array} of the `members` of `path`; `numbers`: index of each name's array if some share one."""
+    """Return {name: array} of `members` (keys "0", "1", ...) for a list of `names`; `numbers`: their keys, or None."""
     if type(names) is not list or any(type(name) is not str for name in names):
         raise ValueError("names that are none")
     if numbers is None:
@@ -139,7 +139,7 @@ def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def _numbers(names: list[str]) -> list[int] | None:
-    """Return a list of how many names each part has, if they are exactly 0/0, 0/1, 1/0, ...; else None."""
+    """Return a list, how many of `names` each part has, if they are exactly 0/0, 0/1, 1/0, ... (part/i); else None."""
     counts: dict[str, int] = {}
     for name in names:
         part = name.partition("/")[0]
@@ -149,7 +149,7 @@ def _numbers(names: list[str]) -> list[int] | None:
 
 
 def _numbered(names: list[Any], number: int) -> list[Any]:
-    """Return a list of names of `number` arrays, expanded if they are counts by part; ValueError for another number."""
+    """Return a list of `number` names: `names`, or, if these are counts by part, 0/0, 0/1, 1/0, ...; or ValueError."""
     if not names or type(names[0]) is not int:
         if len(names) != number:
             raise ValueError("another number of arrays than was written")

@@ -55,7 +55,7 @@ MAX_BYTES = 16_000_000
 
 
 def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list[dict[str, Any]]:
-    """Return lines of a CSV file, or rows of a frame, `given`, at least one, as a list of dicts by column.
+    """Return a list of dicts, column -> value: the lines of a CSV file, or the rows of a frame, `given`; at least one.
 
     `what` begins the messages of `error`, raised for anything else.
     """
@@ -75,7 +75,7 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
 
 
 def _once(what: str, columns: Sequence[str], error: type[UsageError]) -> None:
-    """Refuse, with `error` that opens with `what`, a column name that occurs twice: one would be used silently."""
+    """Refuse, with `error` begun by `what`, a name that is twice in the list `columns`: one would be used silently."""
     if len(set(columns)) < len(columns):
         raise error(f"{what}: the table has two columns of one name; keep the one that is meant.")
 
@@ -86,7 +86,7 @@ def level(value: Any) -> str:
 
 
 def _read(what: str, path: Path, error: type[UsageError]) -> list[dict[str, Any]]:
-    """Return a list of dicts by column, lines of the CSV file `path`; `error`, opening with `what`, if that fails."""
+    """Return a list of dicts, column -> text, of the CSV file `path`; `error`, opening with `what`, if that fails."""
     try:
         text = read_bytes(path, MAX_BYTES, error=error).decode("utf-8-sig")
         reader = csv.DictReader(io.StringIO(text, newline=""))

@@ -109,7 +109,7 @@ def private_parts(table: PrivateTable) -> Iterator[tuple[Source | None, Backend,
 
 
 def check_groups(what: str, groups: object) -> None:
-    """Raise UsageError for all `groups` but the texts "declared" and "measured"; `what` begins the message."""
+    """Raise UsageError unless `groups` is one of the texts "declared" and "measured"; `what` begins the message."""
     one_of(what, groups, ("declared", "measured"))
 
 
@@ -149,7 +149,7 @@ def check_exact(begun: frozenset[str], otherwise: str, exact: bool) -> None:
     Its reservation says what it does not protect, and its certificate would say something else.
 
     Args:
-        begun: Hashes of the fixed sections with which equal fits were begun that are not over; this one's is not there.
+        begun: Set of hashes of fixed sections with which equal fits were begun that are not over, but for this one's.
         otherwise: Hash of this fit's fixed sections if it had exact totals and has none, or the reverse.
         exact: True if the fit has exact totals now.
     """

@@ -88,7 +88,7 @@ class FitOptions:
         return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:
-        """Return a copy with the options `others`, where they are not None."""
+        """Return a copy with `others`, keywords named as the fields, in place of its own, where they are not None."""
         return replace(self, **{name: value for name, value in others.items() if value is not None})
 
 
@@ -263,7 +263,10 @@ def _raked(release: Release, benchmark: Benchmark) -> Release:
 
 
 def _openly(work: Callable[[], Any]) -> Any:
-    """Return the result of the function `work` on public rows; a MechanismError shows third-party errors in full."""
+    """Return the result of the function `work`, called without arguments, on public rows.
+
+    A MechanismError that it raises shows third-party errors in full.
+    """
     try:
         return work()
     except MechanismError as error:

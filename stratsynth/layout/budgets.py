@@ -67,9 +67,9 @@ class StratumBudgets:
         return StratumBudgets("factor", tuple((what, min(1.0, figure / epsilon)) for what, figure in self.rows))
 
     def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
-        """Return {stratum: epsilon} for `strata`, the smallest figure of members.
+        """Return {stratum: epsilon} of `strata`: the smallest of their members' figures, times `epsilon` if factors.
 
-        UsageError for an epsilon of 0, or of more than the fit's `epsilon`.
+        Without a figure it is the fit's `epsilon`. UsageError for an epsilon of 0, or of more than the fit's.
         """
         columns = strata[0].columns
         lines = [
@@ -90,7 +90,7 @@ class StratumBudgets:
 
 
 def _labelled(figures: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
-    """Return pairs (label, float) of a mapping of figures; UsageError for other keys, or values that are no numbers."""
+    """Return a tuple of pairs (label, float), items of the mapping `figures`; UsageError for other keys or values."""
     if not isinstance(figures, Mapping) or not all(isinstance(label, str) for label in figures):
         raise UsageError('budgets: give a table from label to number, as {"1|9": 0.5}.')
     for label, figure in figures.items():

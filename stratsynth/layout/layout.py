@@ -67,7 +67,7 @@ class Layout:
         return self.declared.small == "one-way" and stratum in self.small
 
     def merged(self) -> list[dict[str, Any]]:
-        """Return a list with a dict of label, levels by column, and reason for each merged stratum."""
+        """Return a list, a dict a merged stratum: "stratum" (label), "levels" (column -> list), "why" (text)."""
         return [
             {
                 "stratum": group.stratum.label,
@@ -88,12 +88,10 @@ def lay_out(
     size: int | None,
     epsilon: float,
 ) -> Layout:
-    """Return the `Layout` of the schema's strata of `by`: groups, shares by `weights`, epsilons, for `size` records.
+    """Return the `Layout` of strata, crossed levels of the schema's columns `by`, for `size` records, None if unknown.
 
-    Epsilons are those of the `StratumBudgets`; without (None), each stratum has the fit's `epsilon`.
-
-    Raises:
-        UsageError: Merges, budgets or shares that do not fit the strata; a threshold without a size or public shares.
+    `Groups` merge strata, `Weights` give shares, `StratumBudgets` epsilons; all have the fit's `epsilon` if None.
+    UsageError for merges, budgets or shares that do not fit the strata, a threshold without a size or public shares.
     """
     base = crossing(schema, by, groups.together(schema, by))
     labels = {stratum.label for stratum in base}

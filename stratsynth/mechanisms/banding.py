@@ -125,7 +125,7 @@ def _of(rule: Rule) -> tuple[Mapping[str, Any], ...]:
 
 
 def _width(column: Numeric, size: float, noise: float) -> tuple[int, str]:
-    """Return the width of a numeric column's bands by `size` and `noise`, and why."""
+    """Return (width of a numeric column's bands, by `size` in records and the `noise` of a count; reason, a text)."""
     width = next(width for width, least in LEAST.items() if size * width / len(column.extents) >= least * noise)
     if not LEAST[width]:
         return width, "the widest; narrower ones have too few records on average for the noise"

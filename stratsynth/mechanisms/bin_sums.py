@@ -102,7 +102,7 @@ def bin_sums(
 
     Args:
         schema: All columns.
-        size: The declared number of records.
+        size: The declared number of records; None if undeclared.
         allot: The fit's allotment.
         neighbours: The notion of neighbour by which questions are priced.
         part: The smallest part of the amount that a stratum has.
@@ -137,7 +137,7 @@ def why_no_bin_sums(schema: Schema, size: int | None, epsilon: float) -> str:
 def _sum(
     schema: Schema, name: str, multiples: tuple[float, ...], price: float, currency: Currency, neighbours: Neighbours
 ) -> BinSum:
-    """Return the BinSum of a schema's column `name` and its multiples, with noise by price, currency, neighbours."""
+    """Return the BinSum of a schema's column `name` and `multiples`, its noise by price, currency and neighbours."""
     bare = BinSum(name, tuple(map(int, multiples)), price, 0.0, currency)
     (block,) = bare.query.blocks(schema)
     moved = schema.row_weight.most * block.sensitivity(neighbours)

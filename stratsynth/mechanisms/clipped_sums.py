@@ -177,7 +177,7 @@ def clipped_sums(
         public: The facts about all records.
         allot: The fit's allotment.
         layout: The strata; None without any.
-        parts: The part of the amount that each stratum has; empty where no stratum may be asked.
+        parts: Mapping from stratum to its part of the amount; empty where no stratum may be asked.
         counted: The part of a stratum's price that buys tables of the columns.
     """
     columns, share, currency = clipped_columns(public.schema), share_of(public.schema), allot.currency

@@ -77,7 +77,7 @@ class Public:
 
     @property
     def asked(self) -> tuple[tuple[str], ...]:
-        """Cliques (name,) of all columns without a certain known table: those that are left to be counted."""
+        """Tuple of cliques (name,) of all columns without a certain known table: those that are left to be counted."""
         cliques = self.schema.oneways
         return tuple(clique for clique in cliques if not self.already_known(clique)) if self.known else cliques
 
@@ -99,7 +99,7 @@ class Public:
         return cast("Public", self._kept[key])
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value kept here under `key`; when it is first asked for, `make()` computes it."""
+        """Return the value kept here under `key`; when first asked for, the function `make` computes it."""
         if key not in self._kept:
             self._kept[key] = make()
         return cast("T", self._kept[key])
@@ -194,7 +194,7 @@ class Mechanism(ABC, Generic[R_co]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Names of things it discloses without noise, for the certificate; `()` for none, UNDECLARED by default."""
+        """Tuple of names of things disclosed without noise, for the certificate; () for none; UNDECLARED by default."""
         return (UNDECLARED,)
 
     @property

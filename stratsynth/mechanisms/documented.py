@@ -16,7 +16,7 @@ from stratsynth.settings import KEY, Range, resolved
 
 
 def documented(cls: type, name: str) -> tuple[str, str]:
-    """Return (annotation, docstring) of a dataclass's field `name`, of the nearest class with both.
+    """Return (annotation, docstring), texts, of a dataclass's field `name`, of the nearest class with both.
 
     Two empty texts if no class has both.
     """
@@ -25,7 +25,7 @@ def documented(cls: type, name: str) -> tuple[str, str]:
 
 @cache
 def _under_fields(cls: type) -> dict[str, tuple[str, str]]:
-    """Return, by field name, (annotation, docstring) from the class's own source; empty if it has no source file."""
+    """Return {field: (annotation, docstring)}, texts from the class's own source; {} if it has no source file."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[cls.__module__]))
     except (KeyError, OSError, TypeError):  # a class that was made without a file
@@ -43,7 +43,7 @@ def _under_fields(cls: type) -> dict[str, tuple[str, str]]:
 
 
 def listed(cls: type) -> list[dict[str, Any]]:
-    """Return one dict per setting of a mechanism's class: name, type, default, range and description.
+    """Return a list, one dict per setting of a mechanism's class: name, type, default, range and description.
 
     A required setting has no default. `range` has the ends of the numbers, included (`least`, `most`) or excluded
     (`above`, `below`). `choices` are the allowed words, `length` the ends of a list's length.

@@ -97,7 +97,7 @@ NORMAL_95 = NormalDist().inv_cdf(0.975)
 def first_question(
     mechanism: Mechanism[Any], public: Public, budget: Budget
 ) -> tuple[Budget, Allotment, FirstQuestion]:
-    """Return (budget with the share of the first question settled, allotment of `mechanism` under it, first question).
+    """Return (`Budget` with the first question's share settled, `Allotment` of `mechanism` under it, `FirstQuestion`).
 
     Public facts decide, and the question has a reason not to be asked, if any: weights of rows, or that noise would
     hide all. It could not tell half of the declared records from none where the upper bound of an empty table would

@@ -39,7 +39,7 @@ class Known:
         return set(clique) <= set(self.clique)
 
     def table(self, clique: Clique) -> NDArray[Any]:
-        """Return an array of shares of the cells of these of its columns, axes in the order of `clique`."""
+        """Return an array of shares of the cells of the columns in the clique, some of this table's, an axis each."""
         import numpy as np
 
         kept = tuple(name for name in self.clique if name in clique)
@@ -61,7 +61,7 @@ class Known:
 
         Args:
             stratum: The `Stratum`.
-            numbers: The codes of its levels, by column; a column of several levels stays.
+            numbers: List of the codes of its levels, by column; a column of several levels stays.
         """
         import numpy as np
 

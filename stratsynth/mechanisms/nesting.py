@@ -89,9 +89,10 @@ def settle(
 def known_before(
     mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
 ) -> tuple[float | None, float | None, frozenset[str], str]:
-    """Return what decides how finely columns are counted: (records, noise, columns never counted in groups, why not).
+    """Return (records; noise; set of columns never counted in groups; reason) by public facts, budget and allotment.
 
-    The columns define strata, or shares that rows are drawn by; the last is a reason if records or noise are unknown.
+    They decide how finely `mechanism` counts columns. The columns define strata, or shares that rows are drawn by;
+    the reason, a text, tells why records or noise are None, and is "" otherwise.
     """
     layout = mechanism.drawn(public, budget)
     size, noise = records_of(public, layout), noise_of(allot, len(public.schema.names), public.schema)
@@ -116,9 +117,9 @@ def records_of(public: Public, layout: Layout | None) -> float | None:
 
 
 def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
-    """Return a one-way table's sigma if half of the allotment is split evenly over `columns` columns; None if unknown.
+    """Return a one-way table's sigma, in records, if half of the allotment is split over `columns` columns; or None.
 
-    With the schema's weights of rows, sizes are of their total, and noise covers the largest weight.
+    None if it is unknown. With the schema's weights of rows, sizes are of their total, noise covers the largest.
     """
     if not allot.amount > 0:
         return None
@@ -131,10 +132,10 @@ def noise_of(allot: Allotment, columns: int, schema: Schema) -> float | None:
 def _which(
     schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, single: str, unknown: str
 ) -> tuple[int, str]:
-    """Return (number of the grouping of code list `name` by `size` and `noise`, 0 for single codes; reason).
+    """Return (number of the grouping of code list `name` by `size` and `noise`, 0 for single codes; reason, a text).
 
     `single` is the reason why single codes must stay, `unknown` the one why size or noise are None; empty if there is
-    none. SchemaError if a grouping that `column` sets splits codes of a rule in the schema.
+    none. SchemaError if a grouping that the `Nested` column sets splits codes of a rule in the schema.
     """
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):

@@ -94,7 +94,7 @@ class Prepared(Terms):
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:
-        """Labels of the strata in which the prior has no rows of its own; empty without strata or prior rows."""
+        """Tuple of labels of the strata in which the prior has no rows of its own; () without strata or prior rows."""
         layout = self.strata
         if self.public.prior is None or layout is None:
             return ()
@@ -104,7 +104,7 @@ class Prepared(Terms):
 
     @property
     def prior_stated(self) -> dict[str, Any] | None:
-        """Section of the certificate about the prior, which names strata that it has no rows of; None without it."""
+        """Dict for the certificate about the prior, which names strata that it has no rows of; None without it."""
         if self.prior is None:
             return None
         return {**self.prior.stated, **({"without_groups": list(self.lacking)} if self.lacking else {})}
@@ -116,7 +116,7 @@ class Prepared(Terms):
 
     @property
     def unprotected(self) -> list[str]:
-        """Names of all disclosures without noise, public columns among them whether the mechanism takes them or not."""
+        """List of names of all disclosures without noise, public columns among them, taken by the mechanism or not."""
         names = [] if self.public.size is None else ["declared_size"]
         given = GIVEN if self.budget.public else ()
         return list(dict.fromkeys([*names, *given, *self.mechanism.unprotected]))
@@ -266,7 +266,7 @@ def wrapped_by(mechanism: Mechanism[Any]) -> Iterator[Mechanism[Any]]:
 
 
 def origins_of(mechanism: Mechanism[Any], layout: Layout | None) -> Iterator[Any]:
-    """Yield the files, frames and tables of all weights: the mechanism's, those that it wraps, and the layout's."""
+    """Yield the files, frames and tables of all weights: `layout`'s, if any, the mechanism's, and of those it wraps."""
     if layout is not None:
         yield from layout.weights.given.origins
     settings: Any = mechanism

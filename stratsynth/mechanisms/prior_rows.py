@@ -148,7 +148,7 @@ class PriorRows:
         return rows.keeping(~broken(inside, codes)) if codes and inside.rules else rows
 
     def keeping(self, kept: NDArray[np.bool_]) -> PriorRows:
-        """Return the prior with only the rows at which `kept` is True; unchanged if that is all of them or none."""
+        """Return the prior with only the rows at which the mask `kept` is True; unchanged if these are all or none."""
         if kept.all() or not kept.any():
             return self
         codes = {name: code[kept] for name, code in self.codes.items()}

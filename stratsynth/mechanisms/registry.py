@@ -26,7 +26,7 @@ GROUP = "stratsynth.mechanisms"
 
 @cache
 def installed() -> dict[str, EntryPoint]:
-    """Return the entry point of each registered mechanism by name, in alphabetical order; none is imported."""
+    """Return {name: entry point} of each registered mechanism, in alphabetical order; none is imported."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
 
 
@@ -70,7 +70,7 @@ def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
 
 
 def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
-    """Return the registered mechanism `name` with these settings; RecipeError for an unknown one or a refused value."""
+    """Return the mechanism `name` with `settings`, values by name; RecipeError for an unknown name or refused value."""
     kind = load(name)
     fields = [f for f in dataclasses.fields(cast("Any", kind)) if f.init]
     known = [f.name for f in fields]
@@ -131,7 +131,7 @@ def words_of(certificate: Certificate) -> Words:
 
 
 def with_samples() -> list[str]:
-    """Return the names of installed mechanisms whose `Release.samples` intervals were found to hold."""
+    """Return a list of names of installed mechanisms whose `Release.samples` intervals were found to hold."""
     return [name for name in installed() if installed_words(name).samples]
 
 

@@ -87,7 +87,7 @@ class Terms:
 
     @cached_property
     def caps(self) -> dict[Stratum, float]:
-        """Most that a unit of a stratum may cost, in the fit's currency, by stratum of own budget; or Unsupported."""
+        """Mapping, stratum of own, lower budget -> a unit's largest cost in the fit's currency; or Unsupported."""
         layout = self.strata
         if layout is None or not layout.own_budgets:
             return {}

@@ -74,7 +74,7 @@ class WithSums(Mechanism[Any]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Names of the inner mechanism's disclosures without noise."""
+        """Tuple of names of the inner mechanism's disclosures without noise."""
         return self.mechanism.unprotected
 
     @property
@@ -153,7 +153,7 @@ class WithSums(Mechanism[Any]):
         return bin_sums(public.schema, public.size, allot, public.neighbours, least)
 
     def _parts(self, public: Public, allot: Allotment) -> dict[Stratum, float]:
-        """Return each stratum's part, up to 1, of the allotment's amount, by public facts; {} if none is asked."""
+        """Return {stratum: its part, up to 1, of the allotment's amount}, by public facts; {} if none is asked."""
         layout = self.strata(public, allot.promise)
         return {} if layout is None or Split not in self.needs else parts_of(layout, allot.promise, allot.currency)
 
@@ -162,7 +162,7 @@ class WithSums(Mechanism[Any]):
         return None
 
     def _rest(self, public: Public, allot: Allotment) -> tuple[Mechanism[Any], Allotment]:
-        """Return the mechanism, and its allotment: all of `allot`, less what a record pays beside it, by public facts.
+        """Return (mechanism inside, its `Allotment`: `allot` less what a record pays beside it, by public facts).
 
         Strata with budgets of their own have theirs, less their own sums and what everybody pays.
         """
@@ -270,7 +270,7 @@ def stated_beside(mechanism: Mechanism[Any], public: Public, allot: Allotment) -
 
 
 def check_sums_served(mechanism: Mechanism[Any], reads: Iterable[str]) -> None:
-    """Refuse sums of rows that `mechanism` asks, and that a backend with these `reads` cannot add up.
+    """Refuse sums of rows that `mechanism` asks if a backend's `reads`, a list of names, lack those that they need.
 
     Raises:
         Unsupported: With the remedy, which is to switch them off.

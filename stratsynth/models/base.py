@@ -104,7 +104,7 @@ class Model(ABC):
 
         Args:
             schema: All columns, including those that define the strata.
-            parts: Stratum -> model of the columns that vary in it. All return the same product.
+            parts: Mapping from stratum to a model of the columns that vary in it. All return the same product.
             weights: `Resolved` shares of the strata in all records.
         """
 
@@ -123,7 +123,7 @@ class Model(ABC):
         return None
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
-        """Return the tables of a release folder, by file name without its ending; none by default.
+        """Return the Arrow tables of a release folder, by file name without its ending; none by default.
 
         Args:
             rows: Synthetic rows, `rows_to_draw` of them; None if that is None.
@@ -141,15 +141,15 @@ class Model(ABC):
     def linked_tables(
         self, n: int, rng: Generator, counted: MutableMapping[str, Any] | None = None, where: Where | None = None
     ) -> Mapping[str, pa.Table]:
-        """Draw n parents and child rows by `rng`; return both tables by name, parents first; by default UsageError.
+        """Draw n parents and child rows by `rng`; return {name: Arrow table}, parents first; by default UsageError.
 
-        What drawing had to give up is noted in `counted`, as JSON values. Parents are drawn given `where`, of which
-        this model serves what `linked_evidence` returns.
+        What drawing had to give up is noted in the dict `counted`, as JSON values. Parents meet `where`, {column: set
+        of codes}, of which this model serves what `linked_evidence` returns.
         """
         raise self._refused(Returns.TABLES)
 
     def linked_evidence(self, where: Where) -> Where:
-        """Return the part of the conditions `where`, on columns of parents, that `linked_tables` draws by; none here.
+        """Return the part of `where`, {column of parents: set of codes}, that `linked_tables` draws by; {} here.
 
         UsageError if the model gives no weight to such parents.
         """
@@ -200,11 +200,14 @@ class TableModel(Model):
 
     @abstractmethod
     def mass(self, where: Where) -> float:
-        """Return the probability, 0 to 1, that a row meets the condition `where`; 1 for an empty one."""
+        """Return the probability, 0 to 1, that a row meets `where`, {column: set of level numbers}; 1 for {}."""
 
     @abstractmethod
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows by `rng` that meet `where`, of mass above 0 (None: any); return level numbers by column."""
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, {column: set of codes}; None: any.
+
+        The condition's mass is above 0.
+        """
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
@@ -218,14 +221,14 @@ class TableModel(Model):
 
         Args:
             schema: Columns that vary among these rows, with the levels of the condition only.
-            levels: Column of the condition -> its level numbers.
+            levels: Column of the condition -> list of its level numbers.
         """
         raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows by `rng` that meet the condition `where`: a dict from column to an array of level numbers.
+        """Return n rows by `rng`, {column: array of codes}, that meet the condition `where`, {column: set of codes}.
 
-        The numbers of rows that rules change are added to `moved`.
+        The numbers of rows that rules change are added to `moved`, a `Moved`.
         """
         return self.sample(n, rng, where)
 
@@ -281,7 +284,7 @@ class TableModel(Model):
 
 
 def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """Return one model of all records of a schema, made of the strata's models `parts` and their `Resolved` weights.
+    """Return one model of all records of a schema: `parts`, a mapping from stratum to model, by `Resolved` weights.
 
     Raises:
         MechanismError: A part that is no model, or models of different products.

@@ -65,8 +65,8 @@ def pool_of(
 
     Args:
         model: The model.
-        controls: The control totals.
-        wanted: For each control, the number of rows that each cell has to have, if the model has such rows at all.
+        controls: A list of control totals.
+        wanted: For each control an array: the number of rows that each cell has to have, if the model has such rows.
         n: Number of rows.
         rng: Source of randomness.
         moved: Counts of rows that rules change.
@@ -92,7 +92,10 @@ def pool_of(
 
 
 def _rows(model: TableModel, n: int, where: Where, rng: Generator, moved: Moved) -> Codes:
-    """Return n coded rows of `model` by `rng` that meet `where` and keep the rules; `moved` counts those changed."""
+    """Return n rows of `model` by `rng`, {column: array of level numbers}, that meet `where` and keep the rules.
+
+    `where` maps columns to sets of level numbers; `moved`, a `Moved`, counts rows that rules change, in place.
+    """
     return draw_allowed(model.schema, n, rng, lambda k, m: model.counted(k, rng, where, m), where, moved)
 
 
@@ -115,13 +118,16 @@ class Calibrated(TableModel):
     """Largest ratio of a row: controls that ask for more are missed."""
 
     def ratios(self, rows: Codes) -> Floats:
-        """Return an array: how many times as likely each row of `rows` is as under the other model, at most `most`."""
+        """Return an array, by row: how many times as likely `rows`, codes by column, are as under the other model.
+
+        It is at most `most`.
+        """
         return ratios_of(self.factors, [control.places(rows) for control in self.controls], self.most)
 
     def mass(self, where: Where) -> float:
-        """Return the probability that a row meets `where`: the other model's, times the mean ratio of such rows.
+        """Return the probability that a row meets `where`, {column: set of codes}: the other model's, times a ratio.
 
-        The mean is over rows that are drawn, always the same ones: it is right within a few per cent.
+        It is the mean of such rows that are drawn, always the same ones: right within a few per cent.
         """
         whole = self.base.mass(where)
         if not where or not whole > 0:
@@ -137,20 +143,23 @@ class Calibrated(TableModel):
 
     @cached_property
     def _known(self) -> tuple[Codes, Floats]:
-        """Tuple (codes by column, ratios): rows of the other model, always the same; the ratios' mean is 1."""
+        """Tuple (codes by column, array of ratios): rows of the other model, always the same; the ratios' mean is 1."""
         rows = _rows(self.base, KNOWN, {}, np.random.default_rng(0), Moved())
         ratios = self.ratios(rows)
         return rows, ratios / ratios.mean()
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows by `rng` that meet `where`, with each control's shares but for a few rows: level numbers."""
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, at controls' shares but for a few.
+
+        `where` maps columns to sets of codes; None: any row.
+        """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows by `rng` that meet `where`, as level numbers by column; MechanismError if no row can.
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, {column: set of codes}.
 
-        Under a condition, rows of the other model are chosen by their ratios; without one, their pool is raked first.
-        `moved` counts all rows of the pool that rules change.
+        MechanismError if no row can. Under a condition, rows of the other model are chosen by their ratios; without,
+        their pool is raked first. `moved`, a `Moved`, counts all rows of the pool that rules change.
         """
         size = 0 if n == 0 else max(POOL * n, LEAST)
         if where:
@@ -223,7 +232,7 @@ class Calibrated(TableModel):
 
 
 def _sound(array: Any, control: ControlTotals) -> Floats:
-    """Return a stored array of one number from 0 for each cell of control totals, float64; else a ReleaseError."""
+    """Return a stored flat array of one number from 0 for each cell of control totals, float64; else a ReleaseError."""
     found = np.asarray(array)
     if found.dtype != np.float64 or found.shape != (control.totals.size,):
         raise ReleaseError("model: the factors of its controls are damaged.")

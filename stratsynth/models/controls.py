@@ -57,7 +57,7 @@ class ControlTotals:
 
     @property
     def shares(self) -> Floats:
-        """Totals as parts of their sum, in one line."""
+        """Flat array of the totals as parts of their sum, row-major."""
         found: Floats = self.totals.ravel() / self.totals.sum()
         return found
 
@@ -111,7 +111,10 @@ class RakedFactors:
 
 
 def ratios_of(factors: Sequence[Floats], places: Sequence[Places], most: float) -> Floats:
-    """Return each row's ratio: the product of the factors of its cells (`places`, per control), at most `most`."""
+    """Return an array, by row: the product of its cells' `factors`, an array by cell for each control, at most `most`.
+
+    `places` has for each control an array of the rows' cells.
+    """
     product = np.ones(len(places[0]))
     for factor, place in zip(factors, places, strict=True):
         product *= factor[place]
@@ -128,9 +131,9 @@ def raked(
     """Return the `RakedFactors` by which kinds of rows reach all targets, or come near them.
 
     Args:
-        start: Share of each kind of rows, in all 1.
-        places: For each control, the cell of each kind.
-        targets: For each control, the share of each cell.
+        start: Array: share of each kind of rows, in all 1.
+        places: For each control an array, the cell of each kind.
+        targets: For each control an array, the share of each cell.
         most: Largest ratio of a kind of rows.
         rounds: Largest number of rounds.
     """
@@ -150,9 +153,10 @@ def raked(
 def _missed(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats], most: float
 ) -> float:
-    """Return the largest distance of a share, by `places`, from its target in `targets`, after weights are adjusted.
+    """Return the largest distance of a cell's share from its target, after weights, the array `start`, are adjusted.
 
-    A row's weight is that in `start` times its ratio by `factors`, which is `most` at most.
+    A weight is multiplied by the row's ratio by `factors`, at most `most`. `places`, `factors` and `targets` have an
+    array for each control: cells by row, and factors and targets by cell.
     """
     return float(distances(start * ratios_of(factors, places, most), places, targets).max())
 
@@ -167,8 +171,8 @@ def _fit_in_turn(
 ) -> None:
     """Change `factors` in place, at most `rounds` times, until shares reach `targets` or come no nearer.
 
-    One control after the other: the cells' factors are multiplied by target over the present share of the rows, `start`
-    times ratios up to `most`.
+    One control after the other: the cells' factors are multiplied by target over present share of the rows, the array
+    `start` times ratios up to `most`. `places` has for each control an array of the rows' cells; the others, by cell.
     """
     best, since = np.inf, 0
     for _ in range(rounds):
@@ -187,10 +191,11 @@ def _fit_in_turn(
 def _fit_together(
     start: Floats, places: Sequence[Places], targets: Sequence[Floats], factors: Sequence[Floats]
 ) -> None:
-    """Change factors in place by Newton's method on the convex dual of raking, where fitting in turn is slow.
+    """Change `factors` in place by Newton's method on the convex dual of raking, where fitting in turn is slow.
 
-    With logarithms t of the factors, sum of start x exp(sum of t over a row's cells) - sum of target x t is least where
-    all targets are reached; steps are halved until it falls. Not done for very many cells.
+    Arrays are as in `_fit_in_turn`. With logarithms t of the factors, sum of start x exp(sum of t over a row's cells) -
+    sum of target x t is least where all targets are reached; steps are halved until it falls. Not done for very many
+    cells.
     """
     cells = sum(len(target) for target in targets)
     if cells > MOST_CELLS:
@@ -219,18 +224,24 @@ def _fit_together(
 
 
 def summed(cells: Places, shares: Floats, size: int) -> Floats:
-    """Return an array of `size` sums: the shares of the rows in each cell, `cells` being each row's cell number."""
+    """Return an array of `size` sums by cell: of `shares`, an array by row, `cells` being each row's cell number."""
     return np.asarray(np.bincount(cells, shares, size), dtype=np.float64)
 
 
 def distances(shares: Floats, places: Sequence[Places], targets: Sequence[Floats]) -> Floats:
-    """Return an array by control: largest distance of a cell's share from its target, rows of `shares` in `places`."""
+    """Return an array by control: the largest distance of a cell's share from its target.
+
+    `shares` is an array by row; `places` and `targets` have for each control an array: rows' cells, cells' targets.
+    """
     found = [np.abs(np.bincount(p, shares, len(t)) - t).max() for p, t in zip(places, targets, strict=True)]
     return np.array(found)
 
 
 def kinds_of(places: Sequence[Places], sizes: Sequence[int]) -> tuple[Places, tuple[Places, ...]]:
-    """Return (each row's kind, a number; per control, each kind's cell) of `places`, cells of controls of `sizes`."""
+    """Return (array: each row's kind, a number; tuple with an array for each control: each kind's cell).
+
+    `places` has for each control an array of the rows' cells, `sizes` the number of its cells.
+    """
     kinds = np.zeros(len(places[0]), dtype=np.intp)
     first = np.zeros(0, dtype=np.intp)
     for place, size in zip(places, sizes, strict=True):
@@ -242,14 +253,14 @@ def kinds_of(places: Sequence[Places], sizes: Sequence[int]) -> tuple[Places, tu
 def whole_numbers(
     expected: Floats, places: Sequence[Places], sizes: Sequence[int], n: int, rng: Generator
 ) -> NDArray[np.int64]:
-    """Return whole numbers that add up to n, the floor or ceiling of what is expected but for a few.
+    """Return an int array by kind, whole numbers that add up to n, floor or ceiling of the expected ones but for a few.
 
     One kind of rows after the other, in random order, is rounded up if the cells it lies in, and everybody, have been
     given too few so far: what a cell is off by is carried on, and stays at a few rows.
 
     Args:
-        expected: Number of each kind, in all n.
-        places: For each control, the cell of each kind.
+        expected: Array: number of each kind, in all n.
+        places: For each control an array, the cell of each kind.
         sizes: Number of each control's cells.
         n: Number of rows.
         rng: Source of the order.
@@ -281,7 +292,7 @@ def whole_numbers(
 
 
 def chosen_rows(kinds: Places, numbers: NDArray[np.int64], rng: Generator) -> Places:
-    """Return an array of row numbers, `numbers` of each kind, chosen by `rng`; `kinds` has each row's kind.
+    """Return an array of row numbers by `rng`, `numbers` (an array by kind) of each; `kinds` has each row's kind.
 
     A kind with too few rows gives its rows again.
     """

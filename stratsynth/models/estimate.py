@@ -98,20 +98,20 @@ class Estimate(Model):
 
     @property
     def noise(self) -> NDArray[np.float64]:
-        """Standard deviation of the privacy noise in each mean, on the column's scale."""
+        """Array by column: standard deviation of the privacy noise in each mean, on the column's scale."""
         f = self.figures
         # noise in the sum, and noise in the size it is divided by
         return np.hypot(f.direct, f.pull * f.size_noise)
 
     @property
     def fourth(self) -> NDArray[np.float64]:
-        """Fourth cumulant of the privacy noise in each mean, on the column's scale; 0 for Gaussian noise."""
+        """Array by column: fourth cumulant of the privacy noise in each mean, on its scale; 0 for Gaussian noise."""
         f = self.figures
         # a Laplace variable of variance v has the fourth cumulant 3 v^2
         return f.fourth + 3.0 * self.laplace * (f.pull * f.size_noise) ** 4
 
     def interval(self, level: float = 0.95, *, sampling: bool = True) -> tuple[Any, Any]:
-        """Return (lower, upper) ends at `level`, arrays by column on its scale, for noise, weights and sampling.
+        """Return (lower ends, upper ends) at `level`, arrays by column on its scale, for noise, weights and sampling.
 
         Sampling is taken for simple random sampling in each group; shares whose design error is not known are taken for
         exact. The interval is for the mean of values clipped at `low` and `high`: if many people lie beyond, widen
@@ -122,7 +122,7 @@ class Estimate(Model):
         return self._ends(self.noise**2 + f.weighting**2 + more, level)
 
     def design_interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """Return lower and upper ends, arrays by column on the column's scale, for noise and the shares' design error.
+        """Return (lower ends, upper ends), arrays by column on its scale, for noise and the shares' design error.
 
         The interval, of confidence `level`, is for the groups' own records, weighted by the true shares of the
         population that the survey behind the shares was drawn from. How the private records were drawn is not in it:
@@ -131,14 +131,14 @@ class Estimate(Model):
         return self._ends(self.noise**2 + self.figures.weighting**2 + self.figures.design**2, level)
 
     def _ends(self, variance: NDArray[np.float64], level: float) -> tuple[Any, Any]:
-        """Return (lower, upper) by column, at `level`, of the interval for errors of `variance`; NaN where it is."""
+        """Return (lower ends, upper ends), arrays by column, at `level`, for errors of `variance`; NaN where it is."""
         width = np.array(
             [math.nan if math.isnan(v) else half_width(v, k, level) for v, k in zip(variance, self.fourth, strict=True)]
         )
         return self.figures.value - width, self.figures.value + width
 
     def status(self) -> list[str]:
-        """Return `ok`, `small` or `not_estimable` for each column's mean.
+        """Return a list with `ok`, `small` or `not_estimable` for each column's mean.
 
         `small`: the noise exceeds the sampling error. `not_estimable`: the group may be empty given the noise in its
         size, or noise alone makes the interval at least half as wide as the column's public bounds.
@@ -178,7 +178,7 @@ class Estimate(Model):
         return pd.DataFrame([row for path, part in self.walk() for row in part._rows(path, level)])  # noqa: SLF001
 
     def walk(self, path: tuple[Stratum, ...] = ()) -> Iterator[tuple[tuple[Stratum, ...], Estimate]]:
-        """Yield pairs (path of strata, estimate): this one, at `path`, then all below it; all records come first."""
+        """Yield (path, `Estimate`) pairs, paths tuples of strata: this one, at `path`, then all below it."""
         yield path, self
         for stratum, part in self.parts.items():
             yield from part.walk((*path, stratum))
@@ -275,7 +275,7 @@ class Estimate(Model):
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Estimate:
-        """Return the estimate, in a schema, of a stored state; ReleaseError for columns or figures that none has."""
+        """Return the `Estimate` that a `State` holds, of numeric columns of a schema; ReleaseError if damaged."""
         facts = state.facts
         columns = tuple(facts["columns"])
         if not columns or not all(isinstance(schema.column(name), Numeric) for name in columns):

@@ -93,7 +93,7 @@ def made_of_prior(folder: Path) -> bool:
 
 
 def mixed_by(folder: Path) -> tuple[str, ...] | None:
-    """Return the names of columns by which a stored mixture in `folder` splits groups; None for other models.
+    """Return a tuple of names of columns by which a stored mixture in `folder` splits groups; None for other models.
 
     Raises:
         ReleaseError: A folder without a stored model, or a damaged mixture.

@@ -25,7 +25,7 @@ NORMAL_95 = 1.959963984540054
 
 
 def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
-    """Return lower and upper ends of Wilson's 95 % interval for the shares part / whole; NaN where `whole` is 0."""
+    """Return arrays (lower, upper): ends of Wilson's 95 % interval for shares part / whole; NaN where `whole` is 0."""
     part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
     with np.errstate(invalid="ignore", divide="ignore"):
         share, square = np.where(whole > 0, part / whole, np.nan), NORMAL_95**2 / whole
@@ -35,9 +35,9 @@ def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def effective(weights: ArrayLike) -> Floats:
-    """Return weights scaled to add up to the effective number of rows (Kish), (sum w)^2 / sum w^2; all 0 if they are.
+    """Return the array `weights` scaled to add up to the effective number of rows (Kish), (sum w)^2 / sum w^2.
 
-    The sampling variance of a weighted share or mean is then that of as many rows of weight 1.
+    All are 0 if they were. The sampling variance of a weighted share or mean is then that of as many rows of weight 1.
     """
     given = np.asarray(weights, dtype=float)
     total, squares = float(given.sum()), float((given**2).sum())
@@ -81,9 +81,10 @@ def _above(x: float, normal: float, scale: float) -> float:
 
 
 def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike, covariance: ArrayLike) -> float:
-    """Return the variance of sum W_g M_g: group means M, and independent shares W of covariance C.
+    """Return the variance, a number, of sum W_g M_g: group means M, and independent shares W of covariance C.
 
-    Exact if the M_g are independent of one another, m and w being the expectations of M and W:
+    Arrays by group are `means` m, `variances` of M and `shares` w; `covariance` is the matrix C. Exact if the M_g are
+    independent of one another, m and w being the expectations of M and W:
 
         sum w_g^2 Var(M_g)  +  m' C m  +  sum C_gg Var(M_g)
 
@@ -94,16 +95,17 @@ def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike,
 
 
 def sampled_shares_covariance(shares: ArrayLike, n: float) -> Floats:
-    """Return the covariance matrix of shares w counted in a random sample of n people: (diag(w) - w w') / n."""
+    """Return the covariance matrix of the array `shares`, w, counted in a sample of n people: (diag(w) - w w') / n."""
     w = np.asarray(shares, dtype=float)
     found: Floats = (np.diag(w) - np.outer(w, w)) / n
     return found
 
 
 def noisy_shares_covariance(counts: ArrayLike, sigmas: ArrayLike) -> Floats:
-    """Return the covariance matrix of shares c_g / sum c: counts c with independent noise, to first order in it.
+    """Return the covariance matrix of shares c_g / sum c of the array of `counts` c, to first order in their noise.
 
-    With N = sum c and J = (I - w 1') / N, the derivative of the shares w by the counts, it is J diag(sigma^2) J'.
+    The noise is independent, of standard deviations `sigmas`, an array or one for all. With N = sum c and
+    J = (I - w 1') / N, the derivative of the shares w by the counts, it is J diag(sigma^2) J'.
     """
     c, sigma = np.asarray(counts, dtype=float), np.broadcast_to(np.asarray(sigmas, dtype=float), np.shape(counts))
     total = c.sum()

@@ -31,7 +31,7 @@ DESIGN = (
 def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
     """Return the Section of means with 95 % intervals, from `table`, the rows of `Estimate.estimates`.
 
-    `named` turns a group's label into its name for readers.
+    `named` is a function from a group's label to its name for readers.
     """
     columns = table.groupby("column", sort=False)
     by = [text for text in dict.fromkeys(table["design_by"]) if text]
@@ -40,10 +40,10 @@ def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
 
 
 def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str], *, design: bool) -> Figure:
-    """Return a Figure of one column's means, from `rows` of estimates.
+    """Return a Figure of one column's means, from `rows`, a list of dicts, lines of `Estimate.estimates`.
 
-    A line is for all records, or for a group by its name for readers, `named`. `design` is True for a column of
-    design-based intervals.
+    A line is for all records, or for a group by its name for readers, a function `named` of its label. `design` is True
+    for a column of design-based intervals.
     """
     scale = Axis.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [

@@ -126,7 +126,7 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
 
 
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return a list, one a part of stored `facts`: what it shares, {} if nothing; ReleaseError if damaged.
+    """Return a list, one a part of stored `facts`: a dict of what it shares, {} if nothing; ReleaseError if damaged.
 
     Or if it were above `MOST_ALIKE` characters.
     """
@@ -163,7 +163,7 @@ def _is_number(value: object) -> bool:
 
 
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
-    """Return an array of whole numbers, one per weight, that add up to n, each with expectation n * weight / sum.
+    """Return an int array, an entry for each of the array `weights`, in all n, each with expectation n * weight / sum.
 
     Systematic rounding: one uniform offset (by `rng`) on the cumulated weights, taken in random order, so that each
     part gets the floor or the ceiling of its expectation, without bias.
@@ -191,7 +191,7 @@ class Mixture(TableModel):
     """Public shares of the strata, adding up to 1."""
 
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
-        """Return the condition `where` as left inside a stratum, in its codes.
+        """Return what is left inside a stratum of `where`, {column: set of codes}, in the stratum's own codes.
 
         None if no row of it can meet the condition.
         """
@@ -216,20 +216,21 @@ class Mixture(TableModel):
         return masses
 
     def mass(self, where: Where) -> float:
-        """Return the probability, 0 to 1, that a row meets the condition `where`: the parts' masses, weighted."""
+        """Return the probability, 0 to 1, that a row meets `where`, {column: set of codes}: the parts', weighted."""
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Draw n rows by `rng` that meet `where`, level numbers by column, in strata's order, numbers fairly rounded.
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, in strata's order, fairly rounded.
 
-        Rows that break a structural rule are drawn again within their part, so shares stay unchanged.
+        `where` maps columns to sets of codes, None: any row. Rows that break a structural rule are drawn again within
+        their part, so shares stay unchanged.
         """
         return self.counted(n, rng, where or {}, Moved())
 
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Draw n rows by `rng` that meet `where`, level numbers by column; `moved` counts changes.
+        """Return n rows by `rng`, {column: array of codes}, that meet `where`, {column: set of codes}.
 
-        MechanismError for none.
+        `moved`, a `Moved`, counts changes by rules; MechanismError if no row can meet the condition.
         """
         masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
@@ -250,9 +251,10 @@ class Mixture(TableModel):
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:
-        """Draw `number` rows of `stratum` by `rng` under `rest`, with the columns that are constant in it.
+        """Return `number` rows of `stratum` by `rng` under `rest`, with the columns that are constant in it.
 
-        Levels are numbered as in the schema; `moved` counts rows that rules change.
+        They are arrays of the schema's codes by column; `rest` maps columns to sets of codes inside the stratum, and
+        `moved` counts rows that rules change.
         """
         rows = self.parts[stratum].counted(number, rng, rest, moved)
         own = {
@@ -267,7 +269,7 @@ class Mixture(TableModel):
         return np.asarray(np.sum(shares, axis=0), dtype=np.float64)
 
     def inside(self, stratum: Stratum, column: str) -> np.ndarray[Any, Any]:
-        """Return a float array: each level of `column`, its probability within one stratum.
+        """Return a float array, an entry for each level of `column`: its probability within one stratum.
 
         The probability is 0 outside the stratum's own levels.
         """

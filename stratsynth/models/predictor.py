@@ -37,7 +37,7 @@ class Shown(dict[str, "NDArray[np.integer[Any]]"]):
 
 
 def numbers_of(rows: Codes) -> Mapping[str, NDArray[np.float64]]:
-    """Return the numbers of numeric columns by column; {} for rows that are level numbers alone."""
+    """Return {numeric column: float array by row} of `rows`, if they are `Shown`; {} for level numbers alone."""
     return rows.numbers if isinstance(rows, Shown) else {}
 
 
@@ -52,15 +52,15 @@ class Predictor(Model):
     @property
     @abstractmethod
     def inputs(self) -> tuple[str, ...]:
-        """Names of the columns that the model reads, among its schema's."""
+        """Tuple of names of the columns that the model reads, among its schema's."""
 
     @abstractmethod
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return predictions, one entry per row along the first axis, in the order of the rows.
+        """Return an array of predictions, one entry per row along the first axis, in the order of the rows.
 
         Args:
-            rows: At least one row, as level numbers of `inputs` in this model's schema; with the numbers of numeric
-                columns (`numbers_of`) if a release is shown data.
+            rows: At least one row, {column of `inputs`: array of codes} by this model's schema; with the numbers of
+                numeric columns (`numbers_of`) if a release is shown data.
         """
 
     def seeded(self, seed: int) -> Predictor:
@@ -68,7 +68,7 @@ class Predictor(Model):
         return self
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return {column: array} that `stratsynth predict` writes for coded rows: `prediction` and a model's own."""
+        """Return {column: array by row} that `stratsynth predict` writes for coded `rows`: `prediction` and others."""
         return {"prediction": self.predict(rows)}
 
     @classmethod
@@ -81,7 +81,7 @@ class Predictor(Model):
         return self
 
     def shown(self, data: Data) -> Codes:
-        """Return the rows of `data`, a file, frame or Arrow table, as level numbers by input column, for `predict`.
+        """Return the rows of `data`, a file, frame or Arrow table: {input column: array of codes}, for `predict`.
 
         Other columns are not read.
         """
@@ -90,7 +90,7 @@ class Predictor(Model):
         return self.encoded(open_source(data).read(self.inputs))
 
     def encoded(self, data: pa.Table) -> Codes:
-        """Return {input: level numbers} of the rows of an Arrow table, `data`, with the numbers of the numeric inputs.
+        """Return {input: array of codes} of the rows of an Arrow table, `data`, with the numbers of the numeric inputs.
 
         Raises:
             UsageError: Rows with a value that the schema does not admit, or no rows.
@@ -122,7 +122,7 @@ class ByGroup(Predictor):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the columns that define the strata, and of those that the parts read."""
+        """Tuple of names of the columns that define the strata, and of those that the parts read, in schema order."""
         read = {name for stratum, part in self.parts.items() for name in (*stratum.columns, *part.inputs)}
         return tuple(name for name in self.schema.names if name in read)
 
@@ -134,17 +134,17 @@ class ByGroup(Predictor):
         )
 
     def predict(self, rows: Codes) -> NDArray[Any]:
-        """Return an array of predictions, each by its row's stratum's model, in the order of the rows."""
+        """Return an array of predictions of `rows`, codes by column, each by its stratum's model, in their order."""
         return self._by_part(rows, lambda part, own: {"": part.predict(own)})[""]
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """Return {column: array} for coded `rows`, each by its stratum's model; all parts write the same columns."""
+        """Return {column: array by row} for coded `rows`, each by its stratum's model; all write the same columns."""
         return self._by_part(rows, lambda part, own: part.table(own))
 
     def _by_part(
         self, rows: Codes, told: Callable[[Predictor, Codes], Mapping[str, NDArray[Any]]]
     ) -> dict[str, NDArray[Any]]:
-        """Return arrays by name: `told` of each stratum's model and its rows, put in the order of all rows."""
+        """Return {name: array by row}: what `told` returns for each stratum's model and rows, in the rows' order."""
         places, found = [], []
         for stratum, part in self.parts.items():
             numbers = stratum.codes(self.schema)

@@ -76,13 +76,13 @@ def draw_allowed(
     fixed: Collection[str] = (),
     moved: Moved | None = None,
 ) -> Codes:
-    """Return n rows, as level numbers by column, that break none of the schema's rules.
+    """Return n rows, arrays of level numbers by column, that break none of the schema's rules.
 
     Args:
         schema: Schema whose rules are kept.
         n: Number of rows.
         rng: Source of randomness.
-        draw: Draws a number of rows, and adds to `Moved` what it changes itself.
+        draw: Function of a number of rows and a `Moved`; returns such rows, and adds to the `Moved` what it changes.
         fixed: Columns that repairing must not change.
         moved: Counts to add to; None to count nothing.
 
@@ -106,9 +106,10 @@ def _redraw(
     draw: Callable[[int], Codes],
     fixed: Collection[str],
 ) -> int:
-    """Replace the `rows` numbered `wrong`, in place, by `draw`n ones in none of the boxes, at random by `rng`.
+    """Replace in place entries `wrong`, indices, of `rows`, level numbers by column, by rows in none of the `boxes`.
 
-    Columns in `fixed` keep their codes. Return how many rows were mended.
+    The function `draw` returns as many rows as it is asked for, `rng` chooses. Columns in `fixed` keep their codes if
+    rows are mended. Return how many were.
     """
     for _ in range(ROUNDS):
         if not wrong.size:
@@ -132,7 +133,7 @@ def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _boxes(schema: Schema) -> Boxes:
-    """Return a list, one dict for each of the schema's rules: column -> Boolean mask of its forbidden levels."""
+    """Return a list of dicts, column -> Boolean mask over its levels: the boxes that the schema's rules forbid."""
     found: Boxes = []
     for rule in schema.rules:
         for box in rule.cells(schema):
@@ -145,7 +146,7 @@ def _boxes(schema: Schema) -> Boxes:
 
 
 def _inside(box: dict[str, NDArray[np.bool_]], rows: Codes) -> NDArray[np.bool_]:
-    """Return a mask of the `rows` in a box: column -> mask of its levels that are in it."""
+    """Return a mask of the `rows`, level numbers by column, that lie in `box`: {column: mask over its levels}."""
     inside = np.ones(len(next(iter(rows.values()))), dtype=bool)
     for column, table in box.items():
         inside &= table[rows[column]]
@@ -153,7 +154,10 @@ def _inside(box: dict[str, NDArray[np.bool_]], rows: Codes) -> NDArray[np.bool_]
 
 
 def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
-    """Return a mask of the `rows`, level numbers by column, that lie in any of the boxes."""
+    """Return a mask of the `rows`, level numbers by column, that lie in any of the boxes.
+
+    `boxes` is a list of mappings from column to a mask of the levels inside the box; other columns are free.
+    """
     found = np.zeros(len(next(iter(rows.values()), ())), dtype=bool)
     for box in boxes:
         found |= _inside(box, rows)
@@ -161,9 +165,9 @@ def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
 
 
 def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
-    """Return `rows`, changed in place by `rng`: a column of a violated one of `boxes` gets a level, until none is.
+    """Return `rows`, level numbers by column, changed in place by `rng` until none lies in any of `boxes`.
 
-    MechanismError if rules contradict each other. Columns in `fixed` stay.
+    A column of a violated box gets another level. Columns in `fixed` stay. MechanismError if the rules contradict.
     """
     for _ in range(SWEEPS):
         if not _broken(boxes, rows).any():

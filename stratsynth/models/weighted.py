@@ -78,7 +78,7 @@ def _design(
 ) -> float:
     """Return the design standard deviation of column `i`'s mean of `parts`, weighted by `shares`; NaN for no `design`.
 
-    `parts` maps strata to `Estimate`s; `design` is the `DesignError` of the shares, None if not known.
+    `parts` maps strata to `Estimate`s; `shares` is an array in their order, `design` its `DesignError`, or None.
 
     Of groups that are weighted means themselves, whose shares may be of the same survey, deviations are added up: at
     most that, whatever their correlations.
@@ -93,17 +93,17 @@ def _design(
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:
-    """Return {name: figure} of column number `i` of an estimate, `part`."""
+    """Return {name of a figure: number} of column number `i` of an estimate, `part`."""
     return {key: float(array[i]) for key, array in vars(part.figures).items()}
 
 
 def _combined(
     parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
 ) -> dict[str, float]:
-    """Return {name: figure} of one column over groups' `parts`, such dicts, weighted by `w`; None: by groups' sizes.
+    """Return {name: figure} of one column over groups: `parts` is a list of such dicts, `w` an array of their weights.
 
-    `c` is the covariance of `w`, None if exact; `law` is True for Laplace noise. `mixed`: largest weighted number of
-    rows that one person adds to the groups' sizes; 0 if the sizes are not random.
+    Weights are by the groups' sizes if `w` is None. `c` is its covariance matrix, None if exact; `law` is True for
+    Laplace noise. `mixed`: largest weighted number of rows that one person adds to groups' sizes; 0 if not random.
     """
     f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
     sizes = f["size"]

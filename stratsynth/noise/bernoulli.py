@@ -38,7 +38,7 @@ def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
 
 
 def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Return a Boolean array of `count` coins, tossed by `entropy`; `p` maps bits to bounds of their probability."""
+    """Return a Boolean array of `count` coins, by `entropy`; `p` maps a number b of bits to bounds of 2^b P(True)."""
     heads = np.empty(count, dtype=np.bool_)
     for part in chunks(count):
         u = entropy.uniform8(part.stop - part.start)
@@ -54,13 +54,13 @@ def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
 
 
 def _compared(p: Bounds, u: NDArray[Any], bits: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Return arrays (by prefix `u` of `bits` bits: surely below the bounds `p`(bits); indices of undecided ones)."""
+    """Return arrays (mask: `u`, `bits`-bit prefixes, surely below, lower bound of `p`(bits); indices of undecided)."""
     lo, hi = p(bits)
     return u < lo, np.flatnonzero((u >= lo) & (u < hi))
 
 
 def decay(gamma: Fraction) -> Bounds:
-    """Return exp(-gamma), gamma >= 0, as a function from a number of bits to bounds of that precision."""
+    """Return a function from a number b of bits to integer bounds (low, high) of 2^b exp(-gamma), gamma >= 0."""
     p, q = gamma.as_integer_ratio()
     return lambda bits: exp_bounds(p, q, bits)
 

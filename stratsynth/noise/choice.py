@@ -75,7 +75,7 @@ class WeightCache:
         self._weights: dict[int, int] = {}
 
     def sums(self, scores: Sequence[int], rate: Fraction) -> tuple[list[int], int]:
-        """Return (partial sums of the scores' weights by `rate`, in 2^-192 of the earlier best's; error bound)."""
+        """Return (list: partial sums of the scores' weights by `rate`, in 2^-192 of an earlier best's; their error)."""
         best, different = max(scores), set(scores)
         light = self._weights.get(best, 0) < 1 << (_FIRST - _STEP)
         if light or rate != self._rate or not self._weights.keys() >= different:
@@ -87,13 +87,13 @@ class WeightCache:
 
 
 def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int], int]:
-    """Return the partial sums of exp(-rate * gap) in units of 2^-bits, each off by at most the second value."""
+    """Return (list of partial sums of exp(-rate * gap) over a list `gaps`, in 2^-bits; int: the most each is off)."""
     products, digits = _products(set(gaps), rate, bits)
     return _partial([products[gap] for gap in gaps], digits)
 
 
 def _partial(weights: Sequence[int], digits: int) -> tuple[list[int], int]:
-    """Return the partial sums of `weights`, and their error bound: 4 units per weight and binary digit of a gap."""
+    """Return (list of partial sums of the list `weights`; their error bound, 4 units per weight and digit of a gap)."""
     return list(accumulate(weights)), 4 * max(1, digits) * len(weights)
 
 
@@ -125,7 +125,7 @@ def _powers(p: int, q: int, bits: int) -> tuple[int, ...]:
 
 
 def _product(gap: int, powers: Sequence[Sequence[int]], bits: int) -> int:
-    """Return the int product of the factors in `powers` for the digits of `gap`, in 2^-bits, highest block first."""
+    """Return the int product, in 2^-bits, of one factor of each of `powers`, by block of digits of `gap`."""
     product = 1 << bits
     for k in range(len(powers) - 1, -1, -1):
         digits = gap >> (k * _DIGITS) & ((1 << _DIGITS) - 1)

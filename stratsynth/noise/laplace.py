@@ -65,7 +65,7 @@ def _geometric(scale: Fraction, digits: int, count: int, entropy: Entropy) -> ND
 
 
 def _odds(gamma: Fraction) -> Bounds:
-    """Return a function from bits to bounds (low, high) x 2^bits of e / (1 + e), e = exp(-gamma): it rises with e."""
+    """Return a function from b bits to int bounds (low, high) of 2^b e / (1 + e), e = exp(-gamma): it rises with e."""
     p, q = gamma.as_integer_ratio()
 
     def bounds(bits: int) -> tuple[int, int]:

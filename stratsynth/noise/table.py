@@ -52,7 +52,7 @@ class SamplerTable:
 
     @classmethod
     def of(cls, first: int, weights: Sequence[int], error: Fraction) -> SamplerTable:
-        """Return a table for draws from `first` on, by integer weights whose law is within `error` of that meant."""
+        """Return a table for draws from `first` on, by a list of int `weights`, whose law is `error` off at most."""
         sums = list(accumulate(weights))
         if not sums or sums[-1] <= 0 or min(weights) < 0:
             raise ValueError("a table needs nonnegative weights, one of them positive")
@@ -93,7 +93,7 @@ class SamplerTable:
         return index
 
     def _break_ties(self, top: NDArray[np.uint64], entropy: Entropy) -> list[int]:
-        """Return the number of thresholds <= u for each u of upper word `top` and lower one by `entropy`; rare."""
+        """Return a list: number of thresholds <= u, for each u of upper word in `top`, an array, lower by `entropy`."""
         begin = np.searchsorted(self.high, top, side="left")
         end = np.searchsorted(self.high, top, side="right")
         rest = entropy.uniform64(top.size)

@@ -129,7 +129,7 @@ class Plan:
         return render(plan_page(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan's fields as JSON values; a stratum's infinite number becomes None."""
+        """Return the plan's fields as a dict of JSON values; a stratum's infinite number becomes None."""
         plain = asdict(self)
         plain["measured"] = None if self.measured is None else self.measured.to_dict()
         for stratum in plain["strata"]:
@@ -229,9 +229,9 @@ def plan(
 
 
 def _weights(prepared: Prepared) -> dict[str, Any]:
-    """Return a dict for a prepared fit's plan: source and citation of the groups' shares, and columns.
+    """Return a dict for a prepared fit's plan on groups' shares: `source`, `citation`, and more that the weights state.
 
-    Source "none" without.
+    If the groups are no strata, `by` has their columns; without groups, source is "none" and citation None.
     """
     layout = prepared.drawn
     if layout is None:
@@ -240,9 +240,9 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
-    """Return a dict for a prepared fit's plan on its prior, with the most records its rows can be worth.
+    """Return a dict for a prepared fit's plan on its prior, with the most records its rows can be worth; or None.
 
-    None without a prior.
+    None stands for no prior. One without rows gives its entries in the certificate alone.
     """
     found, size = prepared.prior, prepared.public.size
     if found is None:
@@ -264,11 +264,10 @@ def _without_mean(schema: Schema) -> list[str]:
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:
-    """Return a dict for a plan: the schema's column of row weights, their maximum, and factors by which noise grows.
+    """Return a dict for a plan on the schema's row weights: `column`, `max`, `noise_factor`, `relative_noise_factor`.
 
-    None without weights. A total is the mean weight times as large as a count, and its noise the largest weight times
-    as wide. So relative to what is measured, noise is the largest over the mean weight times that of the unweighted
-    sample.
+    The last is the largest weight over the mean one, None if no mean is declared: by so much noise grows relative to
+    what is measured. None instead of the dict without weights.
     """
     weight = schema.row_weight
     if weight.column is None:

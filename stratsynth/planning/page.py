@@ -142,7 +142,7 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _account(account: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) pairs on a plan's `account`, a dict: the ledger's after this fit, and every refusal.
+    """Yield (name, text) pairs on a plan's `account`, the dict of the ledger's state after this fit, and every refusal.
 
     Nothing for None: no ledger.
     """
@@ -267,7 +267,7 @@ def _merged(plan: Plan) -> Table:
 
 
 def bracketed(text: str | None, borrowed: bool) -> str | None:
-    """Return an error's text in brackets if it is `borrowed` from everybody's model; else itself, perhaps None."""
+    """Return a text in brackets if it is `borrowed`, an error of everybody's model; else itself. None for None."""
     return f"({text})" if borrowed and text is not None else text
 
 

@@ -101,7 +101,10 @@ class SimulatedAnswers(AnswerSource):
         return [self._answer(a) for a in asked]
 
     def stands_for(self, path: StratumPath) -> tuple[StratumPath, ...]:
-        """Return a tuple of paths of all strata whose questions are asked only here; (path,) if just its own are."""
+        """Return a tuple of the paths of all strata for which this path's questions stand, as they are asked alike.
+
+        It is (path,) if they stand for its own stratum alone.
+        """
         return self._represents.get(path) or (path,)
 
     def first(self, path: StratumPath) -> StratumPath:
@@ -244,16 +247,21 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
 
 def size_of(path: StratumPath, prepared: Prepared) -> float:
-    """Return the public number of records at `path`, strata: a prepared fit's size (or UNKNOWN) times its shares."""
+    """Return the number of records, a float, that a Prepared fit expects at `path`, a tuple of strata, by public facts.
+
+    It is the public size, or UNKNOWN, a number, if none is known, times the public share of each stratum, 1 where none
+    is known.
+    """
     shares = prepared.strata.shares if prepared.strata is not None else {}
     size = UNKNOWN if prepared.public.size is None else prepared.public.size
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(size))
 
 
 def rows_of(prepared: Prepared) -> float:
-    """Return the estimated number of rows of a prepared fit: its size (or UNKNOWN) over the mean row weight.
+    """Return the estimated number of rows of a prepared fit, a float: its public size over the mean row weight.
 
-    A declared size of weighted rows is of people. Without a declared mean, half of the largest weight is taken for it.
+    UNKNOWN, a number, stands for a size that is not known. A declared size of weighted rows is of people. Without a
+    declared mean, half of the largest weight is taken for it.
     """
     size, weight = prepared.public.size or UNKNOWN, prepared.public.schema.row_weight
     return size / (1.0 if weight.column is None else weight.mean or max(1.0, weight.most / 2))

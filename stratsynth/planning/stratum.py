@@ -93,9 +93,9 @@ class _Along(Generic[T]):
             self._by.setdefault(item.path[:1], []).append((number, item))
 
     def of(self, path: StratumPath) -> list[T]:
-        """Return a list of these items that belong to everybody or to the stratum of `path`, a tuple of one, in order.
+        """Return a list of these items, in order, that belong to everybody or to `path`, a tuple of one stratum.
 
-        All for the empty path.
+        All items for the empty path.
         """
         among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
         return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
@@ -186,7 +186,10 @@ class Foreseen:
         )
 
     def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
-        """Return a tuple, (columns, cells, sigma) of each table of everybody with a column beside those of a `path`."""
+        """Return a tuple of everybody's tables, (columns, cells, sigma), with a column that does not define a stratum.
+
+        `path` is a tuple of this one stratum.
+        """
         by = set(path[0].columns)
         return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
 
@@ -218,7 +221,7 @@ class _Asked:
 def _shared_start_verdict(error: float | None, measured: int, columns: int) -> str:
     """Return words on the use of a stratum's counts, by their relative error (None: unknown).
 
-    `measured` of its `columns`, numbers, are measured there.
+    `measured` is the number of columns that are measured there, `columns` that of all.
     """
     if not measured:
         return "drawn as everybody: too small for measurements of its own"
@@ -226,16 +229,19 @@ def _shared_start_verdict(error: float | None, measured: int, columns: int) -> s
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
-    """Return the memory, in MB, that questions `seen` need: their tables and candidates, and a round's model."""
+    """Return the memory, in MB, that a stratum's questions need: tables, candidates, and the largest model of a round.
+
+    `seen` is a list of `Seen`, its questions in the rehearsal.
+    """
     candidates = {item for s in seen for item in s.candidates}
     cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
-    """Return the noise of a cell of k columns, times people, relative to a mean count: the median over such `tables`.
+    """Return the noise of a cell of k columns, times people, relative to a mean count: the median over `tables`.
 
-    `tables` are (columns, cells, sigma). Without such tables, over the sets of k columns within larger ones, where a
+    Each is (columns, number of cells, sigma). Without tables of k columns, those within larger ones count, where a
     count is a sum of cells of the schema; None if there are none.
     """
     own = [NOISE_SIZE * sigma * cells for clique, cells, sigma in tables if len(clique) == k]

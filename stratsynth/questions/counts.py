@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.accounting.budget import PRICED, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, interned
 from stratsynth.accounting.exact import narrowed, widened
 from stratsynth.errors import MechanismError, Unsupported
@@ -109,6 +109,8 @@ class Counts(Question):
         if not is_plain_tuple(self.cliques, tuple) or not self.cliques:
             raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)
+        if self.currency not in IN_RHO:
+            raise MechanismError("counts: Gaussian noise is priced in rho alone.")
         check_weights("counts", self.weights, len(self.cliques))
         if min(self.shares) < LEAST_RHO:
             raise MechanismError("counts: rho, or a part of it, is too small to be paid in noise.")

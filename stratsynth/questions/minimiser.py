@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from stratsynth.accounting.budget import PRICED, Currency, Neighbours
+from stratsynth.accounting.budget import IN_RHO, PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.exact import narrowed, widened
 from stratsynth.checks import one_of
@@ -81,6 +81,8 @@ class Minimiser(Question):
         check_parts("minimiser", self.by, self.parts, schema)
         for name in ("clip", "strength", "rho"):
             check_positive(f"minimiser: {name}", getattr(self, name))
+        if self.currency not in IN_RHO:
+            raise MechanismError("minimiser: Gaussian noise is priced in rho alone.")
         if self.link == "logistic" and schema.size(self.target) != 2:
             raise MechanismError(f"minimiser: logistic needs a target of two levels; {self.target} has not.")
         if len(self.design.names(schema)) > MOST_FEATURES:

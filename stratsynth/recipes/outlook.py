@@ -60,9 +60,9 @@ def _size_of_people(recipe: Recipe, size: int) -> list[str]:
 
 
 def account_after(recipe: Recipe) -> dict[str, Any] | None:
-    """Return the ledger's account after a recipe's fit, as JSON values; None without a ledger or for public data.
+    """Return a dict, the ledger's account after a recipe's fit, as JSON values.
 
-    No data are read.
+    None without a ledger or for public data. No data are read.
     """
     from stratsynth.accounting.history import coming
     from stratsynth.accounting.ledger_file import FileLedger

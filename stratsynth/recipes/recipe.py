@@ -337,7 +337,7 @@ def benchmark_in(path: str | PathLike[str]) -> Benchmark:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    """Return the dict of the TOML file `path`; RecipeError if it is missing, too large, or no TOML in UTF-8."""
+    """Return the dict of the TOML file `path`; RecipeError if it is missing, too large, or not TOML in UTF-8."""
     try:
         return tomllib.loads(read_bytes(path, MAX_BYTES, error=RecipeError).decode())
     except OSError:

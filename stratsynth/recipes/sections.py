@@ -204,9 +204,10 @@ class ReleaseSection:
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
-    """Return an object of `cls` from a recipe's section; RecipeError for unknown keys and values of other types.
+    """Return an object of `cls`, a dataclass, from `section`, a mapping of a recipe's TOML.
 
-    Paths are joined to `folder`; `where` names file and section in messages.
+    RecipeError for unknown keys and values of other types. Paths are joined to `folder`; `where` names file and section
+    in messages.
     """
     keys = _keys(cls)
     check_keys(section, keys, where)
@@ -217,7 +218,10 @@ def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: P
 
 
 def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
-    """Return `cls` made of `values`, its inner dataclasses too; RecipeError, said of `where`, for a missing key."""
+    """Return an object of `cls` with `values`, a mapping by key, and objects of its inner dataclasses made of them too.
+
+    RecipeError, which names `where`, for a missing key.
+    """
     given, hints = dict[str, Any](), get_type_hints(cls)
     for each in fields(cls):  # type: ignore[arg-type]  # a dataclass
         if is_dataclass(inner := hints[each.name]):
@@ -230,7 +234,7 @@ def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
 
 
 def _keys(cls: type[Any]) -> dict[str, Any]:
-    """Return by key of a section its type, from the fields of `cls`; a field's dataclass holds keys of the section."""
+    """Return {key: its type} of a section, from the fields of the dataclass `cls`, and of dataclasses among them."""
     found: dict[str, Any] = {}
     for key, hint in get_type_hints(cls).items():
         if is_dataclass(hint):

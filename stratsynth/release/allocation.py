@@ -41,8 +41,9 @@ def wanted(
 ) -> list[tuple[Where, int]]:
     """Return a list of (condition, rows), one for each group in `n_by_group` with rows: a mapping, frame or file.
 
-    A condition maps columns to sets of codes; `where` is part of each. `by` are the columns of a mapping's keys.
-    UsageError: a group twice, one without weight in the model, a total that is not `n`, None for any.
+    A condition maps columns to sets of level numbers; `where`, one too, is part of each. `by` are the columns that a
+    mapping's keys, levels or tuples of levels, are of. UsageError: a group twice, one without weight in the model, a
+    total that is not `n`; None allows any.
     """
     schema, seen, found, total = model.schema, set(), [], 0
     for named, number in _numbers(n_by_group, by):
@@ -66,8 +67,9 @@ def balanced(
 ) -> list[tuple[Where, int]]:
     """Return a list of (condition, rows), one for each group of `columns` within `where`: equal numbers, `n` in all.
 
-    They differ by one at most, drawn by `rng`. Groups that cannot occur get none: those without weight in the model,
-    and those that a rule or `where` forbids. If all are such and n is not 0, UsageError.
+    A condition, as `where`, maps columns to sets of level numbers. Numbers differ by one at most, drawn by `rng`.
+    Groups without weight in the model, or that a rule or `where` forbids, get none. If all are such and n is not 0,
+    UsageError.
     """
     schema = model.schema
     groups = [
@@ -82,15 +84,18 @@ def balanced(
 
 
 def _both(group: Where, where: Where) -> Where:
-    """Return one condition, a mapping from column to codes, that demands both `group` and `where`.
+    """Return one condition, a mapping from column to set of level numbers, that demands both `group` and `where`.
 
-    No codes where they exclude each other.
+    These are such mappings. Sets are empty where they exclude each other.
     """
     return {**where, **{column: codes & where.get(column, codes) for column, codes in group.items()}}
 
 
 def _possible(model: TableModel, condition: Where) -> bool:
-    """True if the model gives weight to a `condition`, column -> codes, that no rule of its schema forbids."""
+    """True if the model gives weight to a `condition` that no rule of its schema forbids.
+
+    False if a set in it is empty. It maps columns to sets of level numbers.
+    """
     if not all(condition.values()):
         return False
     fixed = {column: np.array(sorted(codes)) for column, codes in condition.items() if len(codes) == 1}
@@ -111,9 +116,10 @@ def _level(schema: Schema, column: str, value: Any) -> str:
 
 
 def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, Any], ...], int]]:
-    """Return a list of (pairs of column and value, rows), one for each group in `given`: a mapping, frame or CSV file.
+    """Return a list of (tuple of (column, value) pairs, rows), one a group of `given`: a mapping, frame or CSV file.
 
-    `by` are the columns of a mapping's keys. UsageError for other keys, columns or numbers.
+    `by` are the columns that a mapping's keys, values or tuples of values, are of. UsageError for other keys, columns
+    or numbers.
     """
     if isinstance(given, Mapping):
         names = _columns("by", by)
@@ -141,7 +147,7 @@ def _checked_count(number: Any) -> int:
 
 
 def _columns(what: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return a list of column names as a tuple; UsageError, opening with `what`, for a text or anything else."""
+    """Return `columns`, a list of names, as a tuple; UsageError, opening with `what`, for a text or anything else."""
     if isinstance(columns, str):
         raise UsageError(f'{what} is a list of columns; write ["{columns}"].')
     if not is_texts(columns):

@@ -108,8 +108,8 @@ def _refuse_far(
 ) -> None:
     """Raise UsageError if the `RakedFactors` miss a cell of one of the `ReadTable`s `found` by over FAR of everybody.
 
-    `start` are the shares before raking, by kind of row; `places` each table's cell of each kind, `most` the largest
-    ratio.
+    `start` is an array of the shares of kinds of row before raking; `places` has an array for each table, the cell of
+    each kind; `most` is the largest ratio.
     """
     table = int(np.argmax(fitted.missed))
     if fitted.missed[table] <= FAR:
@@ -127,7 +127,7 @@ def _refuse_far(
 
 
 def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
-    """Return a dict for the certificate on raking `start`, shares by kind of row, by `RakedFactors`.
+    """Return a dict for the certificate on raking `start`, an array of shares of kinds of row, by `RakedFactors`.
 
     Keys: `largest` ratio, Kish's `efficiency`, number `trimmed` and `trimmed_share` of kinds at the ratio `most`,
     largest share `missed`.
@@ -147,7 +147,8 @@ def _effort(start: Floats, fitted: RakedFactors, most: float) -> dict[str, Any]:
 def _table(read: ReadTable, measured: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """Return a dict, the certificate's entry of the control table `read`: citation, columns, year, hashes, cells.
 
-    `measured` has for each cell the dict of its noisy figures; a cell has them beside levels and the published total.
+    `measured` is a list with a dict for each cell, its noisy figures (`measured`, `low`, `high`, or none), which stand
+    beside levels and the published total.
     """
     table, published = read.table, read.control.totals.ravel().tolist()
     return {
@@ -165,9 +166,9 @@ def _table(read: ReadTable, measured: Sequence[Mapping[str, float]]) -> dict[str
 
 
 def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | None, list[list[dict[str, float]]]]:
-    """Return (noisy number of everybody or None, a list for each of the `ReadTable`s `found`: a dict for each cell).
+    """Return (noisy number of everybody or None, list for each of the `ReadTable`s `found` of a dict for each cell).
 
-    The dict has `measured`, `low` and `high`, from a release's measurements; {} where nothing counts the cell.
+    A dict has `measured`, `low` and `high`, by the release's measurements; {} where nothing counts the cell.
     """
     schema = release.model.schema
     queries = [Query(level=LEVEL)]
@@ -189,7 +190,7 @@ def _measured(release: Release, found: Sequence[ReadTable]) -> tuple[float | Non
 
 
 def _restated(release: Release, section: Mapping[str, Any]) -> CertificateRecord:
-    """Return a release's `CertificateRecord` with the entry `section` as its benchmark, and notices to match."""
+    """Return a release's `CertificateRecord` with the mapping `section` as its `benchmark`, and notices to match."""
     before = release.certificate
     compared = [{k: v for k, v in one.items() if k != "rows"} for one in before.get("declared_and_measured", ())]
     more = {"declared_and_measured": compared} if compared else {}
@@ -256,9 +257,9 @@ def _too_close(table: ControlTableStated, people: float) -> bool:
 
 
 def with_rows(record: Mapping[str, Any], rows: pa.Table, model: object) -> dict[str, Any]:
-    """Return a certificate's `record` with each control cell's number of the synthetic `rows`, an Arrow table.
+    """Return a dict, a certificate's `record` with each control cell's number of the synthetic `rows`, an Arrow table.
 
-    Without a benchmark, or a model raked to it, a copy.
+    Only a copy if it has no benchmark, or `model` is not a `Calibrated`, a model raked to it.
     """
     if not isinstance(model, Calibrated) or "benchmark" not in record:
         return dict(record)
@@ -271,9 +272,9 @@ def with_rows(record: Mapping[str, Any], rows: pa.Table, model: object) -> dict[
 
 
 def counted_rows(rows: pa.Table, schema: Schema, model: Calibrated) -> list[list[int]]:
-    """Return a list for each control of a raked model: numbers of `rows`, an Arrow table, in each cell.
+    """Return a list for each control of a raked model, `Calibrated`: a list of the number of rows in each of its cells.
 
-    The schema is that of the rows.
+    `rows` is an Arrow table of the schema's columns; cells are in row-major order.
     """
     from stratsynth.schema.encoding import encode
 

@@ -188,9 +188,9 @@ def fixed_sections(prepared: Prepared, table: PrivateTable, exact: bool = False)
 
 
 def sections_digest(record: Mapping[str, Any]) -> str:
-    """Return the digest, a text, of the entries `FIXED` of a certificate's record, or of a part of it.
+    """Return the digest, a text, of the entries `FIXED` of `record`, a mapping: a certificate's, or a part of it.
 
-    The sizes that groups of rows follow are decided later, as post-processing: `groups` of `weights` is no part of it.
+    Of `weights`, `groups` is left out: the sizes that groups of rows follow are decided later, as post-processing.
     """
     fixed = {key: record[key] for key in FIXED if key in record}
     if isinstance(fixed.get("weights"), Mapping):

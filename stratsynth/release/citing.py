@@ -70,9 +70,9 @@ def _release(certificate: Certificate) -> Iterator[Reference]:
 
 
 def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
-    """Yield a `Reference` for the paper of a mechanism, the one that its `words` name, if any.
+    """Yield a `Reference` for the paper of a mechanism that its `words`, a `Words`, name; nothing without one.
 
-    Then that of the mechanism named `base` in its `settings`, a mapping.
+    Then that of the mechanism named `base` in its `settings`, a mapping, if any.
     """
     if words.paper:
         yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))
@@ -83,7 +83,7 @@ def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
-    """Yield citation texts of a certificate's `weights`, a mapping, and those nested in it.
+    """Yield citation texts of `weights`, a mapping of a certificate, first those of the mappings nested in it.
 
     Confidential ones have none.
     """

@@ -89,9 +89,9 @@ def _typed(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedArray:
-    """Return `data`, a column of a release, as texts in the spelling of a file: `texts` are its texts with counts.
+    """Return `data`, a release's Arrow column, as texts in the spelling of a file, by its `texts`, {text: count}.
 
-    A value not there keeps its own spelling.
+    A value that is not there keeps its own spelling. `column` is its declaration.
     """
     null = np.asarray(data.is_null())
     nothing = _null(column, texts) if _absent(column, column.not_applicable, texts) else column.not_applicable
@@ -112,15 +112,15 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
 
 
 def _absent(column: Column, word: str | None, texts: Texts) -> bool:
-    """True if `word` is None, or the column's word for not applicable, and a file's `texts` lack it: left empty.
+    """True if `word`, a special level, is left empty in a file: it is None, or "not applicable" and not in `texts`.
 
-    `texts` are the distinct texts with counts.
+    Not applicable is that of the column; `texts` maps the file's distinct texts to counts.
     """
     return word is None or (word == column.not_applicable and word not in texts)
 
 
 def _null(column: Column, texts: Texts) -> str | None:
-    """Return the commonest spelling of a missing value, such as NA, in a file's `texts`, counts by distinct text.
+    """Return the commonest spelling of a missing value, such as NA, in a file's `texts`, {distinct text: count}.
 
     None if there is none but levels of the column.
     """
@@ -130,9 +130,9 @@ def _null(column: Column, texts: Texts) -> str | None:
 
 
 def _level(column: Categorical, level: str, texts: Texts) -> str | None:
-    """Return the spelling of a categorical column's `level` in a file's `texts`: itself, an equal number or its label.
+    """Return the spelling of a categorical column's `level` in a file: itself, an equal number, or its label.
 
-    `texts` are distinct texts with counts. The level itself if none of them is meant; None for null.
+    `texts` maps the file's distinct texts to counts. The level itself if none of them is meant; None for null.
     """
     if (level == MISSING and MISSING not in column.levels) or _absent(column, level, texts):
         return _null(column, texts)
@@ -145,9 +145,9 @@ def _level(column: Categorical, level: str, texts: Texts) -> str | None:
 
 
 def _numbers(column: Numeric, texts: Texts) -> Callable[[str], str]:
-    """Return a function from a number's text to one with the decimals and leading zeros of a file's numeric column.
+    """Return a function from text to text: a number with the decimals and leading zeros of a file's numeric column.
 
-    `texts` are the distinct texts of this with counts; other words stay.
+    Other words stay. `texts` maps the file's distinct texts to counts.
     """
     numbers = [text for text in texts if number(text) is not None and text not in column.words]
     if not numbers or isinstance(column, Temporal):

@@ -139,9 +139,10 @@ class ControlTable:
         return ReadTable(self, control, tuple(group.names for group in groups), _file(self.data))
 
     def _columns(self, line: Mapping[str, Any], schema: Schema, what: str) -> tuple[str, ...]:
-        """Return a tuple of this table's columns that are of the schema, in its order; `line` is the first line.
+        """Return a tuple of this table's columns that are of the schema, in its order.
 
-        UsageError, opening with `what`, for a column that the schema lacks, for no columns, or no column of counts.
+        `line` is the table's first line, a mapping from column to value. UsageError, opening with `what`, for a column
+        that the schema lacks, for no columns, or no column of counts.
         """
         if self.count not in line:
             raise UsageError(f"{what} has no column {self.count!r} of totals{nearest(self.count, line)}.")
@@ -222,8 +223,8 @@ def _refuse_together(found: Sequence[ReadTable], schema: Schema) -> bool:
 def _contradiction(found: Sequence[ReadTable], places: Sequence[NDArray[np.intp]], shares: NDArray[np.float64]) -> str:
     """Return the words of a refusal of the `ReadTable`s `found`: their names, and the cell that is missed most.
 
-    `places` has each table's cell of each combination, `shares` those of the combinations, as far as they could be
-    raked.
+    `shares` is an array of shares of combinations of levels, as far as they could be raked; `places` has for each table
+    an array, the cell of each combination.
     """
     worst = [
         np.abs(np.bincount(p, shares, r.control.totals.size) - r.control.shares)
@@ -251,9 +252,9 @@ class _Groups:
 
 
 def _groups(schema: Schema, name: str, values: Sequence[str], what: str) -> _Groups:
-    """Return `_Groups`: codes of the schema's column `name` by the distinct `values`, levels or ranges, in a table.
+    """Return the `_Groups` that `values`, texts in a table's column `name`, make of the schema's levels of that column.
 
-    UsageError, opening with `what`, where they overlap, or leave a level out.
+    A value is a level, several, or a range. UsageError, opening with `what`, where they overlap, or leave a level out.
     """
     of, names = dict[str, int](), dict[tuple[str, ...], str]()
     codes = np.full(schema.size(name), -1, dtype=np.intp)
@@ -296,8 +297,8 @@ def _complete(
 ) -> None:
     """Raise UsageError if control totals have a cell without a line, unless the schema's rules forbid the cell.
 
-    `there` is the set of cells with a line, index tuples; `names` has the values of each column; the message opens with
-    `what`.
+    `there` is the set of cells with a line, tuples of indices along the columns; `names` has for each column the list
+    of its values; the message opens with `what`.
     """
     missing = [cell for cell in np.ndindex(control.totals.shape) if cell not in there]
     if missing and schema.rules:
@@ -310,7 +311,10 @@ def _complete(
 
 
 def _forbidden(control: ControlTotals, cell: tuple[int, ...], inner: Schema) -> bool:
-    """True if the rules of `inner`, the schema of the control totals' columns, forbid all combinations in a `cell`."""
+    """True if the rules of `inner`, the schema of the control totals' columns, forbid all combinations in a `cell`.
+
+    `cell` is a tuple of group numbers, one a column; a group has one level or more.
+    """
     if not inner.rules:
         return False
     codes = [np.flatnonzero(group == place) for group, place in zip(control.groups, cell, strict=True)]
@@ -418,7 +422,7 @@ class Benchmark:
 
 
 def read_benchmark(section: Mapping[str, Any], folder: Path) -> Benchmark:
-    """Return the `Benchmark` of `section`, a recipe's [benchmark]; paths are relative to `folder`.
+    """Return the `Benchmark` of the mapping `section`, a recipe's [benchmark]; paths are relative to `folder`.
 
     RecipeError for unknown keys or no tables.
     """

@@ -93,7 +93,8 @@ def coverage(
 def _covered(path: StratumPath, by_path: dict[StratumPath, set[Columns]], groups: Columns) -> frozenset[Columns]:
     """Return the set of single columns and pairs, each a frozenset, that are measured in the stratum of a path.
 
-    `by_path` has the noisy tables' columns by stratum, those above it counted too; `groups` are measured anyway.
+    `by_path` maps paths of strata to the sets of columns of their noisy tables; tables of strata above count too.
+    `groups`, columns, are measured anyway.
     """
     constant = [{column for column, levels in stratum.items if len(levels) == 1} for stratum in path]
     tables = {

@@ -198,9 +198,9 @@ def sizes_of(
 
 
 def rows_by_size(shares: Mapping[str, float], sizes: SizeEstimates) -> dict[str, float]:
-    """Return a mapping from group's label to its part of the rows: `SizeEstimates`, the nearest from 0 on.
+    """Return a dict from group's label to its part of the rows, 0 to 1: by `SizeEstimates`, the nearest from 0 on.
 
-    `shares` are the declared ones by label. Nearest is by least squares among those with the same sum. A group that
+    `shares` maps labels to declared shares. Nearest is by least squares among those with the same sum. A group that
     nothing measured keeps its declared share, and so does every group if no size is above 0.
     """
     known = [label for label in shares if label in sizes.groups]
@@ -250,7 +250,8 @@ def agreement(test: EquivalenceTest) -> dict[str, Any]:
 def _counted_sizes(labels: Sequence[str], counted: Sequence[Counted], *, overlapping: bool) -> SizeEstimates | None:
     """Return `SizeEstimates` of everybody and the groups `labels` by `counted`, a list of `Counted` in paid answers.
 
-    They are means weighted by 1 / variance. None if nothing was counted; `overlapping` groups do not add up.
+    Each size is a mean weighted by 1 / variance. None if nothing was counted; `overlapping`, a bool, says that groups
+    do not add up.
     """
     direct: dict[StratumPath, list[Counted]] = {}
     for one in counted:

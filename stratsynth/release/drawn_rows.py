@@ -49,19 +49,22 @@ class DrawnRows:
         return found
 
     def numbers(self, of: str, name: str) -> Array:
-        """Return an array, the numbers of the numeric column `name` in the table `of`; NaN for none."""
+        """Return an array, an entry a row: the numbers of the numeric column `name` in the table named `of`.
+
+        NaN for none.
+        """
         column = self._schema(of).column(name)
         assert isinstance(column, Numeric)  # noqa: S101 - callers ask for declared numbers
         codes, found, _ = encode_numeric(column, self.tables[of].column(name))
         return np.where(codes < len(column.extents), found, np.nan)
 
     def codes(self, of: str, name: str) -> Array:
-        """Return an array, the level number of each row of the table `of` in the column `name`."""
+        """Return an array, an entry a row: the level number in the column `name` of the table named `of`."""
         column, data = self._schema(of).column(name), self.tables[of].column(name)
         return encode_numeric(column, data)[0] if isinstance(column, Numeric) else encode_categorical(column, data)[0]
 
     def counted(self, count: ChildCount) -> Array:
-        """Return an array, the number of child rows of each parent that a `ChildCount` counts."""
+        """Return an array, an entry a parent: the number of its child rows that a `ChildCount` counts."""
         met = np.ones(len(self.home), dtype=bool)
         child = self.linked.names[1]
         for name, allowed in self.linked.codes_where(count).items():

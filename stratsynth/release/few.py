@@ -36,8 +36,8 @@ LISTED = 1000
 def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
     """Return a list of dicts (levels, people, fitted_in, few), one a group of a prepared fit that is small or merged.
 
-    Small is a public size below FEW, or below its noise in the comparisons `found`. Groups that cannot occur are left
-    out. People is None if no size is public. Without strata, [].
+    Small is a public size below FEW, or below its noise in `found`, a list of `Comparison`. Groups that cannot occur
+    are left out. People is None if no size is public. Without strata, [].
     """
     layout, size, weight = prepared.strata, prepared.public.size, prepared.public.schema.row_weight
     if layout is None:
@@ -66,7 +66,7 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
 def warn_of_few(certificate: Certificate, schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
     """Issue a FewPeopleWarning for each of `parts`, (condition, rows), that allows only small groups in a certificate.
 
-    A condition maps columns of the schema to codes.
+    A condition maps columns of the schema to sets of level numbers.
     """
     listed, by = certificate.small_groups, certificate.strata.by
     if not listed or any(group.levels.keys() != {*by} for group in listed):
@@ -100,10 +100,10 @@ def _warnings(
     cells: Mapping[Cell, SmallGroup],
     measured: Mapping[str, MeasuredCount],
 ) -> Iterator[str]:
-    """Yield one text, or none, on the condition `where`, codes by the schema's columns: size, merge of its groups.
+    """Yield one text, or none, on the condition `where`: size, or merge, of the small groups that it allows.
 
-    None unless `cells`, small groups by their levels of the columns `order`, has them all. `measured` has a
-    `MeasuredCount` by group's label.
+    It maps columns of the schema to sets of level numbers. `cells` maps tuples of levels of the columns `order` to
+    `SmallGroup`s; none if a group that it allows is not there. `measured` maps groups' labels to `MeasuredCount`s.
     """
     allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
     asked = [
@@ -139,5 +139,8 @@ def _measured(counts: Sequence[MeasuredCount | None]) -> str:
 
 
 def unique(groups: Iterable[SmallGroup]) -> Iterable[SmallGroup]:
-    """Return each `SmallGroup` of `groups` once, in order of first appearance; objects are told apart, not values."""
+    """Return an iterable of the `SmallGroup`s of `groups`, each object once, in order of first appearance.
+
+    Objects are told apart, not values.
+    """
     return {id(group): group for group in groups}.values()

@@ -90,7 +90,7 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
 
 
 def read(folder: str | os.PathLike[str]) -> tuple[Model, CertificateRecord, Path, Mapping[str, Inside]]:
-    """Return (model, certificate record without `files`, path, `Inside` by column) of a release folder.
+    """Return (Model, CertificateRecord without `files`, path, {column: `Inside`}) of a release folder.
 
     ReleaseError if it is damaged.
     """

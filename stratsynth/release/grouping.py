@@ -75,9 +75,9 @@ def by_measured_sizes(release: Release) -> Release:
 
 
 def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str, float]) -> CertificateRecord:
-    """Return a `CertificateRecord`, `record` with the groups' parts of the rows, `rows` by label, and notices to match.
+    """Return `record`, a `CertificateRecord`, with the groups' parts of the rows, `rows`, and notices to match.
 
-    `stated` is the same certificate as an object.
+    `rows` maps groups' labels to parts, 0 to 1; `stated` is the same certificate as an object.
     """
     found = [replace(c, rows=rows.get(c.stratum)) if c.what == SHARE else c for c in Comparison.stated_in(stated)]
     return CertificateRecord(
@@ -91,9 +91,9 @@ def _restated(record: CertificateRecord, stated: Certificate, rows: Mapping[str,
 
 
 def renewed(stated: Certificate, found: Sequence[Comparison]) -> list[dict[str, str]]:
-    """Return the notices of a certificate, `stated`, as dicts (kind, text), those on declared numbers made anew.
+    """Return a list of dicts {"kind", "text"}: a certificate's notices, with those on declared numbers made anew.
 
-    They are made from the comparisons `found`.
+    `stated` is the certificate; the new ones are made from `found`, a list of `Comparison`.
     """
     others = [{"kind": each.kind, "text": each.text} for each in stated.notices if each.kind not in KINDS]
     if stated.agreement is None:

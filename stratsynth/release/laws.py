@@ -73,9 +73,10 @@ class TailCounts:
 def laws_of(
     prepared: Prepared, model: Model, certificate: Certificate, measurements: pa.Table
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside` of a prepared fit's columns, by name; tuple of `InsideStated`); empty if it draws no rows.
+    """Return ({column: `Inside`}, tuple of `InsideStated`) of a prepared fit; both are empty if it draws no rows.
 
-    By the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy answers.
+    They follow from the fit's prior, the model, its certificate and `measurements`, an Arrow table of the noisy
+    answers.
     """
     if model.returns is not Returns.ROWS:
         return {}, ()
@@ -91,14 +92,14 @@ def laws(
     model: Callable[[], Model],
     densities: Mapping[str, Floats] | None = None,
 ) -> tuple[dict[str, Inside], tuple[InsideStated, ...]]:
-    """Return (`Inside`, a law beyond the schema's shape, by column; tuple of `InsideStated` on them).
+    """Return ({column: `Inside`, a law beyond the schema's shape}, tuple of `InsideStated` on them).
 
     Args:
         schema: All columns of the release.
         certificate: The certificate, which names the strata.
         measurements: Every noisy answer, an Arrow table.
         model: Function that loads the model; called only if strata are split again, or a clipped sum tells of a tail.
-        densities: Weights of the places of bins in a prior's rows, by column.
+        densities: Mapping from column to an array (bins, places) of weights in a prior's rows; None without.
     """
     columns = {name: column for name, column in schema.columns.items() if isinstance(column, Numeric)}
     tails = [name for name, column in columns.items() if column.shape == PARETO]
@@ -203,8 +204,8 @@ def starts_of(schema: Schema, name: str) -> list[int]:
 def _stated(name: str, column: Numeric, law: Inside, why: str, prior: Floats | None, *, summed: bool) -> InsideStated:
     """Return `InsideStated`, the certificate's entry on the `Inside` `law` of the `column` called `name`.
 
-    `why` is the reason for a tail that is not fitted. `prior` has the weights of places in a prior's rows by bin, None
-    without. `summed` is True if the slope follows the numeric column's clipped sum too.
+    `why` is the reason for a tail that is not fitted, "" if it is. `prior` is an array (bins, places) of weights in a
+    prior's rows, None without. `summed` is True if the slope follows the numeric column's clipped sum too.
     """
     tail = law.tail
     before = np.zeros((len(column.extents), 1)) if prior is None else prior

@@ -60,9 +60,10 @@ class LinkedDrawing:
         return cls(release.model, LinkedWhere.of(schema.linked, where), number or 0, seed)
 
     def blocks(self, counted: MutableMapping[str, Any] | None = None) -> Iterator[Mapping[str, pa.Table]]:
-        """Yield mappings from table's name to Arrow table: some parents, and their child rows; at least once.
+        """Yield dicts {table's name: Arrow table}, the parents' first: some parents, and their child rows.
 
-        What drawing had to give up is added up in `counted`, by name, over all parents that were drawn.
+        At least one. What drawing had to give up is added to the numbers in the dict `counted`, by name, over all
+        parents that were drawn.
         """
         rng, found = np.random.default_rng(self.seed), {} if counted is None else counted
         evidence = self.model.linked_evidence(self.where.evidence())
@@ -94,10 +95,10 @@ def linked_draw(
     counted: MutableMapping[str, Any] | None = None,
     where: Conditions | None = None,
 ) -> Mapping[str, pa.Table]:
-    """Return a mapping from table's name to Arrow table: n parents (None: as declared) of a `Release`, and child rows.
+    """Return {table's name: Arrow table}: n parents (None: as declared) of a `Release`, then their child rows.
 
-    They are drawn by `seed`; parents meet the conditions `where`. What drawing had to give up is noted in `counted`, as
-    the certificate's `drawn` states it. Refusals are those of `LinkedDrawing`.
+    They are drawn by `seed`; parents meet the conditions `where`. What drawing had to give up is noted in the dict
+    `counted`, as the certificate's `drawn` states it. Refusals are those of `LinkedDrawing`.
     """
     import pyarrow as pa
 
@@ -109,7 +110,7 @@ def linked_draw(
 
 
 def _add(found: MutableMapping[str, Any], more: Mapping[str, Any]) -> None:
-    """Add the numbers of `more`, and of tables within it, to those of `found`, in place."""
+    """Add the numbers of `more` to those of `found`, in place: mappings from name to number, or to such a mapping."""
     for key, value in more.items():
         if isinstance(value, Mapping):
             _add(found.setdefault(key, {}), value)
@@ -118,7 +119,10 @@ def _add(found: MutableMapping[str, Any], more: Mapping[str, Any]) -> None:
 
 
 def _first(tables: Mapping[str, pa.Table], where: LinkedWhere, most: int) -> dict[str, pa.Table]:
-    """Return the first parents, at most `most`, of drawn `tables` that meet a `LinkedWhere`, and their child rows."""
+    """Return {name: Arrow table} of the first parents, at most `most`, that meet a `LinkedWhere`, and their child rows.
+
+    `tables` are those drawn, the parents' first, by name too.
+    """
     import pyarrow as pa
 
     (above, parents), (below, children) = tables.items()
@@ -130,7 +134,10 @@ def _first(tables: Mapping[str, pa.Table], where: LinkedWhere, most: int) -> dic
 
 
 def _numbered(tables: Mapping[str, pa.Table], key: str, start: int) -> dict[str, pa.Table]:
-    """Return two drawn `tables` whose `key` counts the parents from `start` + 1 on; keys rise in both."""
+    """Return {name: Arrow table} of two drawn `tables` whose column `key` counts the parents from `start` + 1 on.
+
+    `tables` are by name, the parents' first; keys rise in both.
+    """
     import pyarrow as pa
 
     keys = np.asarray(next(iter(tables.values())).column(key))

@@ -25,8 +25,8 @@ QUOTED = ('"', ",", "\n", "\r")
 def write_linked(drawing: LinkedDrawing, out: Path, *, csv: bool = False) -> tuple[dict[str, int], dict[str, Any]]:
     """Write a `LinkedDrawing` of two tables to the new folder `out`, `csv` or Parquet files, whole or not at all.
 
-    Return ({file: number of rows}, counts of what drawing gave up, over all parents that were drawn). UsageError if
-    `out` exists, or no parent meets the conditions.
+    Return ({file: number of rows}, dict of counts of what drawing gave up, over all parents that were drawn).
+    UsageError if `out` exists, or no parent meets the conditions.
     """
     target = check_new(out, "Name another with -o")
     linked, counted = drawing.where.linked, dict[str, Any]()

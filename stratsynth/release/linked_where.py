@@ -75,7 +75,7 @@ class LinkedWhere:
         return not (self.parent or self.reference or self.child or self.counts)
 
     def evidence(self) -> dict[str, frozenset[int]]:
-        """Return {column of the parent's counted table: level numbers} of columns that are drawn as they are released.
+        """Return {column of the parent's counted table: set of level numbers} of columns that are drawn as released.
 
         Those are the parent's own, the reference's, and the number of all child rows.
         """
@@ -89,7 +89,7 @@ class LinkedWhere:
         return found
 
     def met(self, tables: Mapping[str, pa.Table]) -> NDArray[np.bool_]:
-        """Return a mask of the parents of two drawn `tables`, by name, that meet all conditions."""
+        """Return a mask of the parents in two drawn `tables`, {name: Arrow table}, that meet all conditions."""
         rows = DrawnRows(self.linked, tables)
         above, below = self.linked.names
         found = np.ones(len(rows.size), dtype=bool)
@@ -127,7 +127,10 @@ class LinkedWhere:
 
 
 def _codes(schema: Schema, name: str, condition: object) -> frozenset[int]:
-    """Return the level numbers of the schema's column `name` that a user's condition names; refusals begin "where"."""
+    """Return a frozenset of the level numbers of the schema's column `name` that a user's `condition` names.
+
+    That is a level, a range, or a list of such. UsageError or SchemaError, opening with "where", for others.
+    """
     try:
         return frozenset(schema.index(name, level) for level in levels_of(schema, name, condition))
     except UsageError as error:
@@ -135,7 +138,10 @@ def _codes(schema: Schema, name: str, condition: object) -> frozenset[int]:
 
 
 def _numbers(linked: LinkedSchema, name: str, condition: Any) -> frozenset[int]:
-    """Return numbers of child rows that a condition names on the count `name`, of the `LinkedSchema` alone."""
+    """Return a frozenset of the numbers of child rows that a user's `condition` on the count `name` names.
+
+    `name` is a count of the `LinkedSchema`.
+    """
     from stratsynth.schema import Categorical, Schema
 
     count = linked.counts[name]

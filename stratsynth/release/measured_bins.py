@@ -85,7 +85,7 @@ def bin_answers(schema: Schema, measurements: pa.Table) -> dict[str, BinAnswers]
 
 
 def bin_counts(squares: Squares, names: Sequence[str]) -> Mapping[str, tuple[Floats, Floats]]:
-    """Return a dict from column to two arrays by bin: everybody's noisy number of records, deviation of its noise.
+    """Return {column: (array of everybody's noisy numbers of records in each bin, array of deviations of their noise)}.
 
     By the least squares `squares`; columns of `names` that are not measured are absent.
     """
@@ -107,7 +107,7 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
         column: The numeric column.
         law: Its law without them.
         answers: `BinAnswers`, noisy sums of places and numbers of multiples.
-        counts: Noisy number of records in each bin, and its noise; None if nothing tells.
+        counts: Two arrays: noisy number of records in each bin, and its noise; None if nothing tells.
     """
     found = law if answers.heaps is None else replace(law, heaps=_classes(column, *answers.heaps))
     if answers.places is not None and counts is not None:
@@ -118,9 +118,9 @@ def within(column: Numeric, law: Inside, answers: BinAnswers, counts: tuple[Floa
 def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Floats, spread: Floats) -> Floats:
     """Return an array (bins, places): density of each bin of a numeric column by which numbers have its mean place.
 
-    Rows of 0 keep the shape of `law`, an `Inside`. The mean place is estimated: `sums` are the noisy sums of places by
-    bin, of deviation `noise`, `counts` the noisy numbers of records, of deviations `spread`. Of a bin with multiples,
-    the density is the one from which they are rounded, so that the mean place is theirs too.
+    Rows of 0 keep the shape of `law`, an `Inside`. Arrays, an entry a bin: `sums`, noisy sums of places, of deviation
+    `noise`, and `counts`, noisy numbers of records, of deviations `spread`. Of a bin with multiples, the density is the
+    one from which they are rounded.
     """
     tail = [] if law.tail is None else law.tail.bins(column).tolist()
     found = np.zeros((len(column.extents), PLACES)) if law.density is None else law.density.copy()
@@ -142,9 +142,9 @@ def _tilted(column: Numeric, law: Inside, sums: Floats, noise: float, counts: Fl
 
 
 def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> float:
-    """Return the mean place, -1 to 1, of numbers of a numeric column's bin i that are drawn by `density` and rounded.
+    """Return the mean place, -1 to 1, of numbers of a numeric column's bin `i` that are drawn by `density` and rounded.
 
-    `heaps` are the weights of the classes of multiples that they are rounded to.
+    `density` is an array over places, `heaps` one of the weights of the classes of multiples that they are rounded to.
     """
     codes, share = np.full(PLACES, i), (np.arange(PLACES) + 0.5) / PLACES
     table = np.zeros((len(column.extents), PLACES))
@@ -160,7 +160,10 @@ def _heaped_mean(column: Numeric, i: int, density: Floats, heaps: Floats) -> flo
 
 
 def _drawn(column: Numeric, x: Floats | float) -> Floats:
-    """Return the numbers `x` on the scale of a numeric column's shape: themselves, or signed logarithms."""
+    """Return an array, the numbers `x` on the scale of a numeric column's shape: themselves, or signed logarithms.
+
+    `x` is an array or one number.
+    """
     if column.shape in LINEAR:
         return np.asarray(x, np.float64)
     return np.asarray(np.copysign(np.log1p(np.abs(x) / float(column.transform_unit)), x))
@@ -183,8 +186,8 @@ def _shape(column: Numeric, law: Inside, i: int) -> Floats:
 def tilted(base: Floats, mean: float) -> Floats:
     """Return the array proportional to base x exp(theta u), u each place from -1 to 1, whose mean place is `mean`.
 
-    `base` is a density over places, as wide; theta is found by bisection. Beyond what a density on its cells can have,
-    the steepest one.
+    `base` is an array, a density over as many places; theta is found by bisection. Beyond what a density on its cells
+    can have, the steepest one.
     """
     low, high = -2.0 * PLACES, 2.0 * PLACES
     for _ in range(60):
@@ -195,9 +198,10 @@ def tilted(base: Floats, mean: float) -> Floats:
 
 
 def _classes(column: Numeric, numbers: Floats, noise: float) -> Floats:
-    """Return an array (bins, classes) of weights of a numeric column's multiples, by noisy `numbers` of them.
+    """Return an array (bins, classes) of weights of a numeric column's multiples, by `numbers`, an array alike.
 
-    `noise` is their deviation. Zeros where noise hides them, or in a bin of one number.
+    These are noisy numbers of records; `noise` is their deviation. Zeros where noise hides them, or in a bin of one
+    number.
     """
     wide = np.array([low < top for low, top in column.extents])
     sure = numbers.sum(axis=1) > SURE * noise * np.sqrt(numbers.shape[1])

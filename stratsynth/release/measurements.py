@@ -47,7 +47,7 @@ MAX_UNPACKED = 2**31
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
-    """Return `measurements`, noisy answers, as an Arrow table: a row is a cell of a table or a coordinate of a sum."""
+    """Return an Arrow table of `measurements`, `Measurement`s: a row is a table's cell or a coordinate of a sum."""
     if not measurements:
         return COLUMNS.empty_table()
     sums = [m.table if isinstance(m.table, PublishedSum) else None for m in measurements]

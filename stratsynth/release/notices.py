@@ -223,7 +223,10 @@ def _size(c: Comparison, cut: str = "") -> Iterator[str]:
 
 
 def _shares(apart: Sequence[Comparison], groups: Sequence[Comparison], margin: float) -> str:
-    """Return a sentence: shares of the comparisons `apart`, among all `groups`, are contradicted by over `margin`."""
+    """Return a sentence: declared shares of some groups are contradicted by over `margin`.
+
+    `apart` is the list of their `Comparison`s, `groups` that of all groups'.
+    """
     first = sorted(apart, key=lambda c: -abs(c.measured - (c.declared or 0.0)))[:NAMED]
     named = "; ".join(
         f"{c.stratum} (declared {records(c.declared or 0.0)}, measured {records(c.measured)}"
@@ -257,7 +260,10 @@ SUMMED = "how many there are and of what everybody's numbers add up to, each cut
 
 
 def inside_line(each: InsideStated) -> str:
-    """Return sentences on `each`, a certificate's entry on a law of numbers in bins: tail, prior, places, rounding."""
+    """Return one text, sentences on the law of one column's numbers in bins: tail, prior, places, rounding.
+
+    `each` is an `InsideStated`, a certificate's entry.
+    """
     said = []
     if each.slope is not None and each.slopes is not None and each.start is not None:
         low, high = each.slopes

@@ -83,10 +83,10 @@ def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
 
 
 def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
-    """Draw `drawn` and `real` shares by level of a column, titled `name`, into `axes`: steps of numbers, or bars.
+    """Draw shares by level of a column, arrays `drawn` and `real` (None: none), into `axes`: steps of numbers, or bars.
 
-    Numbers stand at their place, on a logarithmic scale where bins are much wider in the tail (`_places`). A height is
-    a share per width, 1 where rows lie evenly: a wide bin of many rows is as flat as it is.
+    The title is `name`. Numbers stand at their place, on a logarithmic scale where bins are much wider in the tail
+    (`_places`). A height is a share per width, 1 where rows lie evenly.
     """
     axes.set_title(name, fontsize=9)
     axes.tick_params(labelsize=7)

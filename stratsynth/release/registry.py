@@ -115,7 +115,7 @@ def registry_record(folder: Path, person: Person) -> str:
 
 
 def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
-    """Return the registry's record as nested dicts: facts of `person`, and of the release saved in `folder`."""
+    """Return the registry's record, a dict of JSON values: facts of `person`, and of the release saved in `folder`."""
     certificate = release.statement
     return {
         "url_slug": person.slug,
@@ -264,7 +264,7 @@ def _mechanisms(certificate: Certificate) -> str:
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Yield lines of YAML, behind the text `indent`, of `value`: a mapping of mappings, lists, texts and numbers."""
+    """Yield lines of YAML, behind the text `indent`, of `value`, a mapping of mappings, lists, texts and numbers."""
     for key, item in value.items():
         if isinstance(item, Mapping):
             yield f"{indent}{key}:"

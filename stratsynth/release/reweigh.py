@@ -44,15 +44,17 @@ class RatioOfShares:
         return float(shares @ self.a) / below if below > 0 else math.nan
 
     def pull(self, value: float) -> Floats:
-        """Return the array a - `value` b, by group: shares whose product with it is 0 give the result `value`."""
+        """Return the array a - `value` b, an entry a group, for the number `value`.
+
+        Shares whose product with it is 0 give the result `value`.
+        """
         return self.a - value * self.b
 
 
 def root(quotient: RatioOfShares, shares: Floats, group: int, value: float) -> float | None:
-    """Return the share, 0 to 1, of the group of this number at which a result, a `RatioOfShares`, is `value`.
+    """Return the share, 0 to 1, of group number `group` at which a result, a `RatioOfShares`, is the number `value`.
 
-    `shares` is an array of all groups' shares, of which the other groups keep their proportions. None if there is no
-    such share.
+    `shares` is an array of all groups' shares; the other groups keep their proportions. None if there is no such share.
     """
     rest = 1 - shares[group]
     if rest <= 0:
@@ -83,7 +85,7 @@ def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
 def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
     """Return the largest (sign 1) or smallest (-1) value of `quotient`, a `RatioOfShares`, over shares of sum 1.
 
-    Each share is between its entries of `low` and `high`; `shares` is where the search starts.
+    All three are arrays by group: each share is between its entries of `low` and `high`; the search starts at `shares`.
     """
     value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
     value = quotient.at(shares) if math.isnan(value) else value
@@ -97,14 +99,14 @@ def extreme(quotient: RatioOfShares, shares: Floats, low: Floats, high: Floats, 
 
 
 def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
-    """Return two arrays, lower and upper ends in 0 to 1, of `shares` that are wrong by up to `off` times themselves."""
+    """Return two arrays, lower and upper ends in 0 to 1, of the array `shares`, each wrong by up to `off` x itself."""
     return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
 
 
 def together(quotient: RatioOfShares, shares: Floats, moved: float) -> float | None:
-    """Return the least relative error of all groups' `shares` at once that moves a `RatioOfShares` by `moved`.
+    """Return the least relative error of all groups' shares at once that moves a `RatioOfShares` by `moved`.
 
-    None if 1 does not. Bisection: the wider the intervals, the further the result can move.
+    `shares` is their array. None if 1 does not. Bisection: the wider the intervals, the further the result can move.
     """
     value, found = quotient.at(shares), math.inf
     for sign in (1, -1):

@@ -102,7 +102,7 @@ def _again(
 ) -> Sequence[TableModel]:
     """Return a list of `times` models like `model`, each fitted again to `tables` with fresh noise by `rng`.
 
-    Tables are (columns, counts, sigma); without any, the model itself each time.
+    Tables are (columns, array of counts, sigma); without any, the model itself each time.
     """
     if not tables:
         return [model] * times
@@ -114,8 +114,8 @@ def _together(
 ) -> Sequence[TableModel]:
     """Return a list of `times` mixtures with the shares of `model`, each of everybody's model, fitted again.
 
-    They are fitted to `tables`, (columns, counts, sigma), with fresh noise by `rng`; Unsupported without tables or for
-    parts of several kinds.
+    They are fitted to `tables`, (columns, array of counts, sigma), with fresh noise by `rng`; Unsupported without
+    tables or for parts of several kinds.
     """
     kinds = {type(part) for part in model.parts.values()}
     if len(kinds) != 1 or not tables:
@@ -124,7 +124,10 @@ def _together(
 
 
 def _rows(tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]]) -> float:
-    """Return the estimated number of records, at least 1, by sums of `tables`, (columns, counts, sigma), averaged."""
+    """Return the estimated number of records, at least 1: the sums of `tables`, weighted by 1 / variance.
+
+    Tables are (columns, array of counts, sigma).
+    """
     worth = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     sums = np.array([values.sum() for _, values, _ in tables])
     return max(float(worth @ sums / worth.sum()), 1.0)

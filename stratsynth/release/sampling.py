@@ -96,7 +96,8 @@ class Drawing:
     ) -> Drawing:
         """Return a `Drawing` of a `SampleRequest` from a model: numbers of rows by group, and seed; no row is drawn.
 
-        `inside` has the laws within bins by column. FewPeopleWarning for small groups of the certificate.
+        `inside` maps columns to their `Inside`, laws within bins. A random seed if `seed` is None. FewPeopleWarning for
+        small groups of the certificate.
         """
         check_seed(seed)
         known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
@@ -140,10 +141,10 @@ class Drawing:
         )
 
     def _draw(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
-        """Return n rows, codes by column, drawn by `rng` to meet the condition `where` (codes by column) and rules.
+        """Return n rows, {column: array of level numbers}, drawn by `rng` to meet the condition `where` and rules.
 
-        `moved` counts what rules change. Bins of a tail are drawn again by the tail's law, among those that the
-        condition allows.
+        `where` maps columns to sets of level numbers; `moved`, a `Moved`, counts what rules change, in place. Bins of a
+        tail are drawn again by the tail's law, among those that the condition allows.
         """
         model = self.model
         rows = draw_allowed(model.schema, n, rng, lambda k, counts: model.counted(k, rng, where, counts), where, moved)
@@ -156,7 +157,7 @@ class Drawing:
 def _parts(
     model: TableModel, certificate: Certificate, wanted: SampleRequest, rng: Generator
 ) -> Sequence[tuple[Where, int]]:
-    """Return a sequence of (condition, rows), a condition mapping columns to codes, for a `SampleRequest`.
+    """Return a list of (condition, rows) for a `SampleRequest`; a condition maps columns to sets of level numbers.
 
     The conditions are on rows of the model. The strata of the certificate are the groups of `n_by_group` without `by`;
     `rng` places remainders. UsageError if none can be drawn.

@@ -198,7 +198,10 @@ class GroupSizes:
 
 
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
-    """Return DRAWN rows of the part of a mixture `model` for `stratum`: codes by column that break no rule; seed 0."""
+    """Return DRAWN rows of the part of a mixture `model` for `stratum`, {column: array of level numbers}.
+
+    They break no rule; the seed is 0.
+    """
     part, rng = model.parts[stratum], np.random.default_rng(0)
     return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
@@ -208,8 +211,8 @@ def _quotients(
 ) -> Iterator[tuple[str | None, RatioOfShares]]:
     """Yield (None, mean) of a numeric `column`, by the means of its bins; else (level, share) for each level.
 
-    Means and shares are RatioOfShares of the mixture's groups, its strata; `samples` replaces the models of strata that
-    know no rules, and `law` is the `Inside` of numbers within bins, where it is more than the schema's.
+    Means and shares are `RatioOfShares` of the mixture's groups, its strata; `samples` maps strata whose models know no
+    rules to rows, {column: array}; `law` is the `Inside` of numbers within bins, None for the schema's.
     """
     kind = model.schema.column(column)
     tables = np.array(
@@ -239,10 +242,10 @@ def _result(
     box: tuple[Floats, Floats] | None,
     sizes: GroupSizes,
 ) -> Result | None:
-    """Return the Result of `column`, or its level `name`: a `RatioOfShares` at `shares` of `strata`, and Tips.
+    """Return the Result of `column`, or its level `name`: a `RatioOfShares` at `shares`, an array by group, and Tips.
 
-    None if it has no value, or is a mean of 0. `threshold` is what counts as moved, `box` (lower, upper) bounds of the
-    shares or None, `sizes` a `GroupSizes` with the measured ones.
+    None if it has no value, or is a mean of 0. `strata` are the groups, `threshold` is what counts as moved, `box` two
+    arrays, lower and upper bounds of the shares, or None, `sizes` a `GroupSizes` with the measured ones.
     """
     value = quotient.at(shares)
     if math.isnan(value):
@@ -267,10 +270,10 @@ def _tip(
     moved: float,
     sizes: GroupSizes,
 ) -> Tip:
-    """Return the `Tip` of group number `i` of `strata`: its shares that move a `RatioOfShares` from `value`.
+    """Return the `Tip` of group number `i` of `strata`: its shares at which a `RatioOfShares` is moved from `value`.
 
-    It is moved by `moved`. `shares` are those of all groups, `sizes` a `GroupSizes` with the verdicts on their declared
-    shares.
+    `moved` is by how much. `shares` is an array of all groups' shares, `sizes` a `GroupSizes` with the verdicts on
+    them.
     """
     share = float(shares[i])
     found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]
@@ -286,8 +289,8 @@ def _tip(
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
     """Return two arrays, lower and upper ends of the shares of `strata`, by a file or frame `given`.
 
-    Groups not in it keep their entry of `shares`. WeightsError for other columns, groups that are no stratum or named
-    twice, ends not in order in 0 to 1, and no shares of sum 1.
+    Groups not in it keep their entry of the array `shares`. WeightsError for other columns, groups that are no stratum
+    or named twice, ends not in order in 0 to 1, and no shares of sum 1.
     """
     low, high = shares.copy(), shares.copy()
     places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}

@@ -56,7 +56,7 @@ def sensitivity_page(found: WeightSensitivity, *, every: bool = False) -> Page:
 
 
 def _most_delicate(results: Sequence[Result]) -> list[Result]:
-    """Return a list with one of `results` for each column: the one that the smallest error of a share moves."""
+    """Return a list of one `Result` of `results` for each column: that which the smallest error of a share moves."""
     best: dict[str, Result] = {}
     for result in results:
         if result.column not in best or result.first < best[result.column].first:
@@ -104,7 +104,10 @@ def _measured(found: WeightSensitivity, points: str) -> str:
 
 
 def _row(result: Result, *, known: bool, band: bool) -> list[Value]:
-    """Return a table's row on `result`; with measured sizes if `known`, with its interval if `band`."""
+    """Return a list of the values of a table's row on `result`, a `Result`; with measured sizes if `known`.
+
+    With its interval if `band`.
+    """
     tip, mean = result.tips[0], result.level is None
 
     def spelt(value: float | None) -> str:

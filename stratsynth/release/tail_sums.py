@@ -52,7 +52,7 @@ def with_sum(
         law: Its law, with a tail by noisy counts.
         total: The noisy sum of everybody's numbers up to the clip.
         squares: Least squares of the release.
-        levels: The probability of each of the column's levels among the model's rows.
+        levels: Array of the probability of each of the column's levels among the model's rows.
     """
     tail, clip, bins = law.tail, column.clip, len(column.extents)
     if tail is None or clip is None or clip <= column.extents[int(tail.bins(column)[0])][0]:

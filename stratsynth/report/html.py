@@ -64,9 +64,9 @@ def _environment() -> Environment:
 
 
 def drawn(column: Column, value: Value) -> tuple[Text, float | str | None, int | None]:
-    """Return how a `column` shows a value: (text or picture, key that rows are sorted by, shade 0-8 of a heat map).
+    """Return (text or picture, key that rows are sorted by, shade of a heat map) of a `value` in a table's `column`.
 
-    Key and shade are None where there is none.
+    The shade is 0 to 8. Key and shade are None where there is none.
     """
     if isinstance(value, Cell):
         return value.text, value.key, None

@@ -43,7 +43,10 @@ class Axis:
 
     @classmethod
     def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Axis:
-        """Return an `Axis` over all finite numbers of `values`, and 0 if `zero`; with `log`, all positive ones."""
+        """Return an `Axis` over all finite numbers of `values`, and 0 if `zero`; with `log`, all positive ones.
+
+        None is skipped. Without such numbers, it is from 0 to 1, of `log` from 0.1 to 1.
+        """
         numbers = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
         if not numbers:
             return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)
@@ -106,9 +109,9 @@ class Mark:
 
 
 def strip(scale: Axis, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
-    """Return an SVG of marks, with their intervals, on one line of the axis `scale`; if `joined`, a line joins two.
+    """Return an SVG of `marks`, a list of `Mark` with their intervals, on one line of the axis `scale`.
 
-    `what` names it for screen readers.
+    If `joined`, a line joins the first two of a series. `what` names it for screen readers.
     """
     there = [mark for mark in marks if known(mark.value) is not None]
     said = "; ".join(map(str, marks)) or "nothing"
@@ -165,17 +168,14 @@ def axis(scale: Axis, unit: str = "") -> Markup:
 
 
 def picture(said: str, parts: Sequence[Markup], height: int) -> Markup:
-    """Return an SVG, `height` pixels high, of these parts of SVG, described to screen readers by the text `said`."""
+    """Return an SVG, `height` pixels high, of `parts`, SVG elements; the text `said` describes it to screen readers."""
     return Markup('<svg width="100%" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
         height, said, said, Markup("").join(parts)
     )
 
 
 def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
-    """Return an HTML list of `names`, (name, series number) pairs, each with its series' mark.
-
-    `note` is last, if not "".
-    """
+    """Return an HTML list of `names`, (name, series number) pairs, each with its series' mark; `note` last, if any."""
     parts = [
         Markup('<li><svg width="18" height="20" aria-hidden="true">{}</svg>{}</li>').format(
             Markup('<svg x="9" y="10" overflow="visible"><g class="mark s{}">{}</g></svg>').format(

@@ -27,7 +27,7 @@ class Bands:
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
-        """Names of the bands, by code: below the first end, then from each end on, then NONE."""
+        """Tuple of the names of the bands, by code: below the first end, then from each end on, then NONE."""
         spelt = [repr(float(end)).removesuffix(".0") for end in self.ends]
         inner = [f"[{low},{high})" for low, high in pairwise(spelt)]
         return (f"<{spelt[0]}", *inner, f">={spelt[-1]}", NONE)
@@ -39,7 +39,7 @@ class Bands:
 
 
 def bands_left(column: Column) -> tuple[float, ...]:
-    """Return the ends of bands of what is left of a column's sum: 0, what is just above, and ends of its bins.
+    """Return a tuple, the ends of bands of what is left of a column's sum: 0, what is just above, and ends of its bins.
 
     Of two rows the second has all that is left: bands as fine as its bins keep these.
     """
@@ -51,7 +51,7 @@ def bands_left(column: Column) -> tuple[float, ...]:
 
 
 def bands_before(column: Column | None) -> tuple[float, ...]:
-    """Return the ends of bands of a column's number in the row before: decades of ages, or ten parts of its range."""
+    """Return a tuple, ends of bands of a column's number in the row before: decades of ages, or tenths of its range."""
     assert isinstance(column, Numeric)  # noqa: S101 - checked by the linked schema
     step = max(1.0, (column.upper - column.lower) / MOST_BANDS)
     ends = (column.lower + step * i for i in range(1, MOST_BANDS))

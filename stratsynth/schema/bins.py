@@ -42,7 +42,7 @@ class Binned:
 
     @cached_property
     def breaks(self) -> tuple[float, ...]:
-        """Ends of the bins in ascending order, one more than there are bins, however they are declared.
+        """Tuple of ends of the bins in ascending order, one more than there are bins, however they are declared.
 
         A spike is a bin of its own: for whole numbers [v, v + 1), for others from v to the next float.
         """

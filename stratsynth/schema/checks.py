@@ -49,18 +49,18 @@ def unique(key: str, texts: Sequence[str]) -> None:
 
 
 def choice(key: str, value: object, known: Sequence[str]) -> None:
-    """Raise SchemaError, naming `key`, if `value` is no text among the words `known`."""
+    """Raise SchemaError, naming `key`, if `value` is no text in `known`, a list of words."""
     if not isinstance(value, str) or value not in known:
         refuse(f"{key} must be one of {', '.join(known)}{hint(value, known)}")
 
 
 def hint(word: object, known: Sequence[str]) -> str:
-    """Return the end of a message, a text with the word of `known` nearest to `word`; "" for no text, or none near."""
+    """Return the end of a message, a text: the nearest to `word` in the list `known`; "" for no text, or none near."""
     return nearest(word, known[:1000]) if isinstance(word, str) else ""
 
 
 def labels(labels: object, levels: Sequence[str]) -> dict[str, str]:
-    """Return a copy of `labels`, a mapping from level to text; SchemaError for another value or an unknown level."""
+    """Return a copy of `labels`, a mapping from level to text; SchemaError for others, or levels not in `levels`."""
     if not isinstance(labels, Mapping):
         refuse("labels must be a table from level to text")
     known = set(levels)

@@ -46,10 +46,10 @@ def decode(
 
     Args:
         schema: The columns.
-        codes: The level number of each row, by column; SchemaError for a column without, or numbers out of range.
+        codes: Array of each row's level number, by column; SchemaError for a column without, or numbers out of range.
         rng: Source of the numbers within bins.
-        inside: Laws of numbers within bins, by column; of others the schema's own.
-        exact: Numbers of numeric columns that are drawn already, in the bins of their codes; whole where the column is.
+        inside: `Inside` laws of numbers within bins, by column; of others, or if None, the schema's own.
+        exact: Arrays by numeric column whose numbers are drawn already, in the bins of their codes; whole where it is.
     """
     laws = {} if inside is None else inside
     arrays, fields = [], []
@@ -136,7 +136,7 @@ def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
 
 
 def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    """Return an Arrow array: text or typed value of each of a categorical column's `codes`.
+    """Return an Arrow array, one entry a row: text or typed value of each of a categorical column's `codes`.
 
     Of a group of codes, one is drawn by `rng`.
     """
@@ -163,7 +163,7 @@ def arrow_type(column: Column) -> pa.DataType:
 
 
 def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-    """Return an array: for each of a `Nested` column's `codes`, an index in `column.single`, drawn by `rng`, shares."""
+    """Return an array, by row: for each of a `Nested` column's `codes`, a code of `column.single` drawn by `rng`."""
     places, within = np.array(column.places), np.array(column.within)
     found = np.empty(len(codes), np.int64)
     order = np.argsort(codes, kind="stable")
@@ -178,10 +178,10 @@ def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> N
 def _draw(
     column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside, exact: NDArray[Any] | None
 ) -> pa.Array:
-    """Return an Arrow array: numbers of a numeric column drawn by `rng` and the law `inside` in the bins of `codes`.
+    """Return an Arrow array, by row: numbers of a numeric column in the bins of `codes`, by `rng` and the law `inside`.
 
-    Special codes become their word or number, all other codes null. `exact` are the numbers where they are drawn
-    already.
+    Special codes become their word or number, all other codes null. `exact`, None or an array by row, are the numbers
+    where they are drawn already.
     """
     bins, words = len(column.extents), column.words
     real = codes < bins
@@ -203,7 +203,7 @@ def _draw(
 
 
 def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.Array:
-    """Return numbers `drawn` as an Arrow array of the numeric column's type (not yet texts), null where not `real`."""
+    """Return the array `drawn` as an Arrow array of a numeric column's type (no texts), null outside mask `real`."""
     if not isinstance(column, Temporal):
         if column.stored == "float32":
             drawn = _narrow(column, drawn)
@@ -234,7 +234,7 @@ def _special(column: Numeric, word: str) -> float | None:
 
 
 def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
-    """Return `drawn` as float32, each in its bin of a numeric column: one rounded out of it is moved back."""
+    """Return the array `drawn` as float32, each in its bin of a numeric column: one rounded out of it is moved back."""
     found: NDArray[np.float32] = drawn.astype(np.float32)
     inside = (drawn >= column.lower) & (drawn <= column.upper)
     place = np.clip(np.searchsorted(np.asarray(column.breaks, float), drawn, side="right") - 1, 0, None)
@@ -244,7 +244,10 @@ def _narrow(column: Numeric, drawn: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def numbers_in_bins(column: Numeric, codes: NDArray[np.int64], rng: Generator, inside: Inside) -> NDArray[Any]:
-    """Return an array: by a numeric column's `codes`, a number in each one's bin by `rng`, `inside`; any for no bin."""
+    """Return an array, by row: a number in the bin of each of a numeric column's `codes`, drawn by `rng` and `inside`.
+
+    Codes of no bin get any number.
+    """
     bins = np.minimum(codes, len(column.extents) - 1)
     low, top = np.asarray(column.extents, np.float64)[bins].T
     if column.integer and column.shape == EVEN and not column.round and inside.density is None and inside.heaps is None:
@@ -263,7 +266,7 @@ def numbers_in_bins(column: Numeric, codes: NDArray[np.int64], rng: Generator, i
 def _rounded(
     drawn: NDArray[Any], low: NDArray[np.float64], top: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64]:
-    """Return `drawn` cut down to multiples of 1 / `scale` from `low` to `top` (arrays); numbers without such stay."""
+    """Return the array `drawn` cut to multiples of 1 / `scale`, each from `low` to `top` (arrays); others stay."""
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have decimals stay as they are
         least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
         most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one

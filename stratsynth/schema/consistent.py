@@ -58,7 +58,7 @@ def spans_between(bands: Bands, column: Column, *, bounded: bool = False) -> Spa
 def rules_where(
     columns: tuple[str, str, str], spans: tuple[Spans, Spans, Spans], fits: Callable[..., bool]
 ) -> Iterator[Rule]:
-    """Yield each `Rule` that forbids levels of three `columns` whose numbers by `spans` `fits`, a function, refuses."""
+    """Yield each `Rule` against levels of three `columns` whose spans of numbers, in dicts by level, `fits` refuses."""
     one, two, three = columns
     for second, its in spans[1].items():
         groups: dict[tuple[str, ...], list[str]] = {}

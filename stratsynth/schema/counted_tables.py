@@ -187,14 +187,14 @@ def difference_bands(linked: LinkedSchema) -> Bands | None:
 
 
 def states(linked: LinkedSchema) -> tuple[str, ...]:
-    """Return a linked schema's states of a household with rows left: (meeting the condition)/(not), or all left."""
+    """Return a tuple of texts, a linked schema's states of rows left: "1/0" (meeting the condition/not), or "1"."""
     if linked.state is None:
         return FEW[1:]
     return tuple(f"{one}/{other}" for one in FEW for other in FEW if (one, other) != ("0", "0"))
 
 
 def slot_levels(linked: LinkedSchema, slot: str) -> dict[str, tuple[str, ...]]:
-    """Return a dict from column to levels of the counted table called `slot` of the linked schema, columns in order."""
+    """Return {column: tuple of levels} of the counted table called `slot` of the linked schema, columns in order."""
     parent = {name: linked.parent.levels(name) for name in linked.columns_of(slot)}
     if slot in linked.kinds:
         first = linked.child.columns if linked.kinds[slot].single else {}
@@ -309,9 +309,9 @@ def _consistent(linked: LinkedSchema) -> Iterator[Rule]:
 def _renamed(
     rule: Rule, schema: Schema, names: Mapping[str, str], counts: Mapping[str, ChildCount] = MappingProxyType({})
 ) -> Iterator[Rule]:
-    """Yield a schema's `Rule` as ones of levels, columns renamed by `names`; none where it forbids nothing.
+    """Yield a schema's `rule` as `Rule`s of levels, columns renamed by a dict `names`; none where it forbids nothing.
 
-    A column of `counts` has the levels of its `ChildCount`: those whose numbers all meet the rule's condition.
+    A column in the dict `counts` has the levels of its `ChildCount`: those whose numbers all meet the condition.
     """
     for never, box in zip(rule.never, rule.cells(schema), strict=True):
         levels = {
@@ -327,7 +327,7 @@ def _renamed(
 
 
 def _counted(count: ChildCount, column: Column, codes: frozenset[int]) -> tuple[str, ...]:
-    """Return a `ChildCount`'s levels all of whose numbers have one of these codes in a column of the parent."""
+    """Return a tuple of a `ChildCount`'s levels all of whose numbers have one of these codes in a parent's column."""
     if isinstance(column, Numeric):
         spans = [column.extents[code] for code in codes if code < len(column.extents)]
         met = [any(low <= number <= top for low, top in spans) for number in range(MOST_DRAWN + 1)]

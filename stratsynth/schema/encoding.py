@@ -52,10 +52,10 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
 
 
 def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
-    """Return `CodedRows` of the Arrow table `data`, without rows whose values the schema neither knows nor admits.
+    """Return the `CodedRows` of the Arrow table `data`, without rows whose values the schema neither knows nor admits.
 
-    `numbers` are numeric columns (SchemaError for others) whose clipped values are returned as well; with `weigh`, so
-    are the rows' weights if the schema names their column.
+    `numbers` are names of numeric columns (SchemaError for others) whose clipped values are returned as well; with
+    `weigh`, so are the rows' weights if the schema names their column.
     """
     locate(schema.names, data.column_names)  # refuses a table that lacks a column, or has one twice
     for name in numbers:
@@ -99,7 +99,7 @@ def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return two arrays by row of a categorical column's `data`: code (-1: left out); True: a value not listed."""
+    """Return arrays (int: code, -1 if left out; bool: a value not listed), by row of a categorical column's `data`."""
     if isinstance(column, Nested):
         codes, strange = encode_categorical(column.single, data)
         return np.array([*column.places, -1], np.int32)[codes], strange
@@ -115,7 +115,7 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> tuple[Code
 
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return three arrays by row of a numeric column's `data`: code (-1: left out); clipped number; True: no level."""
+    """Return arrays (int: code, -1 if left out; clipped number; bool: no level) by row of a numeric column's `data`."""
     reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan

@@ -67,9 +67,9 @@ class Tail:
         return found / found.sum() if found.sum() > 0 else np.full(len(found), 1 / len(found))
 
     def redrawn(self, column: Numeric, codes: Codes, rng: Generator, allowed: frozenset[int] | None = None) -> Codes:
-        """Return `codes`, by row, with those in the tail's bins of a numeric column drawn again by `masses` and `rng`.
+        """Return the array `codes`, by row, with those in this tail's bins of a numeric column drawn again by `rng`.
 
-        New ones are among the bins `allowed`, None for all; with fewer than two such bins, `codes` themselves.
+        New ones are among the bins in the set `allowed`, None for all; with fewer than two such bins, none are drawn.
         """
         own, masses = self.bins(column), self.masses(column)
         if allowed is not None:
@@ -132,9 +132,10 @@ def declared(column: Numeric) -> Inside:
 
 
 def numbers(column: Numeric, codes: Codes, share: Floats, inside: Inside) -> Floats:
-    """Return an array, one a row: the number in the bin of `codes` below which the part `share` of a law lies.
+    """Return an array, by row: the number in the bin of `codes` below which the part `share`, 0 to 1, of the law lies.
 
-    The law is `inside`, the numeric column's; numbers are rounded as the column declares.
+    `codes` and `share` are arrays by row; `inside`, an Inside, is the numeric column's law. Numbers are rounded as it
+    declares.
     """
     low, top = np.asarray(column.extents, np.float64)[codes].T
     end = top + column.integer
@@ -192,9 +193,9 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
 
     Args:
         column: The numeric column.
-        values: Public numbers, within the bounds.
-        codes: The bin of each.
-        weights: The weight of each.
+        values: Array of public numbers, within the bounds.
+        codes: Array of the bin of each.
+        weights: Array of the weight of each.
         floor: Added to each place of a bin that has a number.
     """
     bins, codes = len(column.extents), codes.astype(np.int64)
@@ -213,15 +214,18 @@ def density_of(column: Numeric, values: Floats, codes: Codes, weights: Floats, f
 
 
 def pareto(low: Floats, end: Floats, share: Floats, slope: float) -> Floats:
-    """Return an array: numbers below which `share` of a Pareto law of `slope` on `low` to `end`, above 0, lies."""
+    """Return an array: numbers below which `share` of a Pareto law of `slope`, from `low` to `end`, lies.
+
+    All but `slope` are arrays with an entry a number; `low` and `end` are above 0.
+    """
     left = -np.expm1(-slope * np.log(end / low))  # 1 - (low / end) ** slope
     return np.asarray(low * np.exp(-np.log1p(-share * left) / slope))
 
 
 def to_arrays(laws: Mapping[str, Inside]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return ({"columns": {column: dict of its tail}}, arrays `density/COLUMN`, `heaps/COLUMN`) of `Inside` laws.
+    """Return (dict: tails of `laws`, `Inside` by column; dict: their arrays, "density/COLUMN" and "heaps/COLUMN").
 
-    `laws` has them by column.
+    The first is {"columns": {column: dict of its tail, {} for none}}.
     """
     facts = {
         name: {} if law.tail is None else {key: value for key, value in vars(law.tail).items() if value is not None}
@@ -275,7 +279,10 @@ def _is_tail(column: Numeric, tail: Tail) -> bool:
 
 
 def _placed(codes: Codes, share: Floats, density: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return two arrays by row: place, 0 to 1, in the bin of `codes` below which `share` lies; mask: has `density`."""
+    """Return arrays by row (place, 0 to 1, in the bin of `codes` below which `share` lies; mask: has `density`).
+
+    `codes` and `share` are arrays by row; `density` is an array (bins, places), 0 in bins without one.
+    """
     total = density.sum(axis=1)
     known = total > 0
     steps = np.cumsum(np.where(known[:, None], density, 1.0), axis=1)

@@ -78,7 +78,7 @@ class ChildCount:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels of the counted column: from `least` on, and the top with a plus."""
+        """Tuple of levels of the counted column, texts: from `least` on, and the top with a plus."""
         return (*map(str, range(self.least, self.top)), f"{self.top}+")
 
 
@@ -199,7 +199,7 @@ class LinkedSchema:
 
     @property
     def counts(self) -> dict[str, ChildCount]:
-        """Derived columns that are counts, by name."""
+        """Mapping from name to `ChildCount` of the derived columns that are counts; {} without any."""
         return {name: each for name, each in self.derived.items() if isinstance(each, ChildCount)}
 
     @property
@@ -223,7 +223,7 @@ class LinkedSchema:
         return next(iter(self.occupied), None)
 
     def columns_of(self, kind: str = "occupied") -> tuple[str, ...]:
-        """Names of the parent's columns that exist for a kind, by its name, in the order of the parent."""
+        """Tuple of names of the parent's columns that exist for a kind, by its name, in the order of the parent."""
         if kind not in self.kinds:
             return tuple(name for name in self.parent.names if name not in self.absent)
         own = {self.kind_column, *self.kinds[kind].columns}
@@ -238,11 +238,11 @@ class LinkedSchema:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Names of columns of the child that are read and not counted: the key, and what orders the rows."""
+        """Tuple of names of columns of the child that are read and not counted: the key, and what orders the rows."""
         return (self.key, *(name for name in self.order if name not in self.child.columns))
 
     def codes_where(self, count: ChildCount) -> dict[str, frozenset[int]]:
-        """Return the level numbers that meet the condition of a `ChildCount`, by column of the child."""
+        """Return {column of the child: set of the level numbers that meet it} for the condition of a `ChildCount`."""
         return {
             name: frozenset(self.child.index(name, level) for level in levels_of(self.child, name, condition))
             for name, condition in count.where.items()

@@ -128,7 +128,7 @@ def _columns_of(schema: Schema) -> dict[str, Any]:
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> Schema:
-    """Return the `Schema` of the table `name` by the mapping `keys`, [tables.name], as a file of it alone is read."""
+    """Return the `Schema` of the table `name` by `keys`, the mapping [tables.name], as a file of it alone is read."""
     alone = {"format": toml.FORMAT, **{key: keys[key] for key in _TABLE if key in keys}}
     return Schema.from_toml_text(toml.dumped(alone), name=f"tables.{name}")
 
@@ -176,7 +176,7 @@ def _derived(name: str, given: object, child: str) -> Derived:
 
 
 def _where(given: object) -> dict[str, Any]:
-    """Return conditions by column: `given` a table of levels and ranges, or one comparison as text: "AGEP < 18"."""
+    """Return {column: condition}: `given`, a table of levels and ranges, or one comparison as text: "AGEP < 18"."""
     if not isinstance(given, str):
         return _table("where", given)
     match = re.fullmatch(r"\s*(\S+)\s*(<=|>=|<|>|=)\s*(-?\d+)\s*", given)

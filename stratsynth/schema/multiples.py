@@ -25,16 +25,16 @@ LEAST = 1e-300
 
 
 def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Floats:
-    """Return drawn numbers as multiples of the units that `round` declares for their size, each within its bin.
+    """Return the array `drawn`, each as a multiple of the unit that `round` declares for its size, within its bin.
 
     The part of a bin that has one unit is mapped onto its multiples, so that an even law stays even: cutting or
     rounding would favour one end. A part without a multiple stays.
 
     Args:
         column: The numeric column.
-        drawn: The numbers.
-        low: Smallest number of each one's bin.
-        top: Largest number of each one's bin.
+        drawn: Array of numbers.
+        low: Array, the smallest number of each one's bin.
+        top: Array, the largest number of each one's bin.
     """
     found = drawn.copy()
     sizes = [size for size, _ in column.round] + [np.inf]
@@ -52,9 +52,9 @@ def multiples(column: Numeric, drawn: Floats, low: Floats, top: Floats) -> Float
 
 
 def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, decimals: int) -> Floats:
-    """Return `x`, from `first` to `first` + `wide`, mapped in equal parts onto multiples of `unit` up to `last`.
+    """Return the array `x`, `first` to `first` + `wide`, mapped in equal parts onto multiples of `unit` up to `last`.
 
-    `first`, `last` and `wide` have one entry a number. Rounded to `decimals`; a number without such a multiple stays.
+    `first`, `last`, `wide` are arrays by number. Rounded to `decimals`; a number without such a multiple stays.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have a unit stay as they are
         least, most = np.ceil(first / unit), np.floor(last / unit)
@@ -67,9 +67,10 @@ def _spread(x: Floats, first: Floats, last: Floats, wide: Floats, unit: float, d
 
 
 def heaped(column: Numeric, drawn: Floats, low: Floats, top: Floats, classes: NDArray[np.intp]) -> Floats:
-    """Return `drawn`, each as a multiple of its class's heap in a numeric column, of no larger one, `low` to `top`.
+    """Return the array `drawn`, each as a multiple of its class's heap in a numeric column, and of no larger heap.
 
-    A class in `classes` is an index of `column.heaps`; one more is no multiple.
+    Each stays from `low` to `top`. These and `classes` are arrays with an entry a number. A class is an index of
+    `column.heaps`; one more is no multiple.
 
     A bin is cut into as many equal parts as it has such multiples, one for each in their order, so that an even law
     stays even: the nearest multiple would favour those at the lower end of a bin and those beside a larger one. A bin
@@ -98,7 +99,7 @@ class _Own:
 
     @classmethod
     def of(cls, unit: int, larger: Sequence[int]) -> _Own:
-        """Return an `_Own` of the multiples of `unit` that are multiples of none of the heaps `larger`.
+        """Return an `_Own` of the multiples of `unit` that are multiples of no heap in the list `larger`.
 
         A larger heap that would make the period longer than LONGEST units is ignored.
         """
@@ -112,13 +113,13 @@ class _Own:
         return cls(float(period), numbers)
 
     def below(self, x: Floats, side: Literal["left", "right"]) -> Floats:
-        """Return a float array: how many of these lie from 0 to below each `x`, itself in if `side` is "right"."""
+        """Return an array: how many of these lie from 0 to below each of the array `x`; `side` "right": or at it."""
         periods = np.floor(x / self.period)
         found: Floats = periods * len(self.numbers) + np.searchsorted(self.numbers, x - periods * self.period, side)
         return found
 
     def at(self, place: Floats) -> Floats:
-        """Return an array: the multiple at each `place`, 0 the first from 0 on; NaN if there are none."""
+        """Return an array: the multiple of each index in the array `place`, 0 the first from 0 on; NaN without any."""
         if not len(self.numbers):
             return np.full(len(place), np.nan)
         periods = np.floor(place / len(self.numbers))

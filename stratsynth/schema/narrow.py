@@ -15,7 +15,7 @@ from stratsynth.schema.text import MISSING
 
 
 def narrow(column: Column, levels: Collection[str]) -> Column:
-    """Return `column` with only these of its `levels`, at least two: a `Categorical`, or a `Numeric` if it stays one.
+    """Return `column` with only the categories named in `levels`, two or more: a `Categorical`, or still a `Numeric`.
 
     Adjacent numeric bins stay numeric, with closer bounds. Bins with a gap between them are no
     interval, and a single number is none either: they become categories, which have no sums.

@@ -191,7 +191,7 @@ def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
 
 
 def named_by(conditions: Mapping[str, Any], name: str) -> set[str]:
-    """Return the set of levels that a rule's `conditions` name of the column `name`; empty if they name none."""
+    """Return the set of levels of column `name` in a rule's `conditions`, column -> level(s); empty if not in them."""
     said = conditions.get(name, ())
     return {said} if isinstance(said, str) else set(said)
 

@@ -55,7 +55,7 @@ class Rule:
         return frozenset(self.when.keys() | self.never.keys())
 
     def cells(self, schema: Schema) -> tuple[dict[str, frozenset[int]], ...]:
-        """Return a tuple of forbidden boxes of a schema, {column: codes}, one for each of `never`: no record is in one.
+        """Return a tuple of forbidden boxes of a schema, {column: set of level numbers}, one for each of `never`.
 
         A bin meets a comparison only if all its values do, so that forbidden cells are
         certainly empty. Not applicable and missing meet no comparison.
@@ -87,7 +87,7 @@ def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:
 
 
 def _compared(column: Column, condition: str) -> frozenset[int] | None:
-    """Return the codes of a column's bins wholly inside a comparison, `condition`, such as `>= 18`; None if none."""
+    """Return the set of codes of a column's bins wholly inside `condition`, such as `>= 18`; None for no comparison."""
     match = _COMPARISON.fullmatch(condition)
     if match is None or not isinstance(column, Numeric) or (bound := column.quantity(match[2])) is None:
         return None
@@ -120,7 +120,7 @@ class Feasible:
         """Results, by the codes left free in each column in the order of `_whole`."""
 
     def keeps(self, where: Codes | None = None) -> bool:
-        """True if the rules allow a row with codes in `where`, sets by column, any if absent; or if STEPS run out."""
+        """True if rules allow a row of codes in `where`, {column: set}, any if absent or None; or if STEPS run out."""
         free = dict(self._whole)
         for column, codes in (where or {}).items():
             allowed = _bits(codes)
@@ -137,7 +137,7 @@ class Feasible:
         return self._known[key]
 
     def _search(self, free: dict[str, int], clauses: Sequence[Clause]) -> bool:
-        """True if `free`, a bit mask of codes by column, allows a row that breaks none of `clauses`; changes `free`."""
+        """True if `free`, {column: bit mask of codes}, allows a row in no box of `clauses`, like dicts; changed."""
         self._left -= 1
         if self._left < 0:
             return True

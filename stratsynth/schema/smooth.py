@@ -26,7 +26,7 @@ FEW = 100.0
 
 
 def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.float64]:
-    """Return an array: a place in the bin of each of a numeric column's `codes`, 0 start, 1 end, drawn with `rng`.
+    """Return an array, by row: a place, 0 start to 1 end, in the bin of each of a numeric column's `codes`, by `rng`.
 
     Places follow a smooth curve through the counts of the bins; for codes of no bin they are even.
 
@@ -55,14 +55,14 @@ def places(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray
 
 
 def _spread(codes: NDArray[np.int64], counts: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
-    """Return an array: a random number, 0 to 1, for each of `codes`; those of one code, of `counts` rows, are even."""
+    """Return an array, by row: random numbers, 0 to 1, even among rows of one of `codes`; `counts` are rows by code."""
     rank, before = np.empty(len(codes)), np.cumsum(counts) - counts
     rank[np.argsort(codes + rng.random(len(codes)))] = np.arange(len(codes)) - np.repeat(before, counts.astype(np.intp))
     return (rank + rng.random(len(codes))) / np.maximum(counts, 1.0)[codes]
 
 
 def _curve(width: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a rising array: records below each of `POINTS` places a bin, of bins of these `width` and `counts`."""
+    """Return a rising array: records below each of `POINTS` places a bin, from arrays `width` and `counts` by bin."""
     from scipy.interpolate import PchipInterpolator
 
     ends, below = (np.concatenate([[0.0], np.cumsum(each)]) for each in (width, counts))

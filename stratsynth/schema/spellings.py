@@ -25,6 +25,6 @@ def counted(data: pa.ChunkedArray) -> dict[str, int]:
 
 
 def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
-    """INTERNAL. Return a list of texts of the Arrow array `distinct`; nulls left out, or None with `keep_null`."""
+    """INTERNAL. Return a list of texts of the Arrow array `distinct`; nulls left out, or None if `keep_null`."""
     found = as_texts(hashable(distinct)).to_pylist()
     return found if keep_null else [text for text in found if text is not None]

@@ -72,7 +72,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Return {field: value} of a `Schema` in TOML text, columns and rules checked; its unit as the declared table.
+    """Return {argument of `Schema`: value} of TOML text, its columns and rules checked; its unit a text or a dict.
 
     Raises:
         SchemaError: An invalid schema, with the line, or the column and the key.
@@ -230,7 +230,7 @@ def _table(what: str, value: object) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, object], known: Sequence[str], required: Sequence[str] = ()) -> None:
-    """Raise SchemaError for a key of the table `given` that is not in `known`, or one of `required` that is missing."""
+    """Raise SchemaError for a key of the dict `given` not in the list `known`, or if it lacks one in `required`."""
     for key in given:
         if key not in known:
             raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")

@@ -54,7 +54,7 @@ def backward(column: Numeric, values: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def bounds(column: Numeric) -> tuple[float, float]:
-    """Return (lower, upper) bound of a numeric column on the scale of its `transform`, two floats."""
+    """Return (lower, upper), floats: a numeric column's bounds on the scale of its `transform`."""
     low, high = forward(column, np.array([column.lower, column.upper], dtype=float))
     return float(low), float(high)
 

@@ -164,7 +164,7 @@ def _check_times(column: Any, times: re.Match[str]) -> None:
 
 
 def check_frame(frame: object, names: Sequence[str]) -> None:
-    """Raise SchemaError for a `frame` that is no kind of frame, or column names that are not as it says."""
+    """Raise SchemaError if the text `frame` is none of FRAMES, or NUMBERED and one of `names` is no whole number."""
     if not isinstance(frame, str) or frame not in FRAMES:
         raise SchemaError(f"frame must be one of {', '.join(FRAMES)}")
     if frame == NUMBERED and not all(_WHOLE.fullmatch(name) for name in names):

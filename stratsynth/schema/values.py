@@ -79,7 +79,7 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return two arrays by row of numeric `data`: finite float64 or NaN; index of the text in `column.words` or -1."""
+    """Return arrays by row of numeric `data` (float64: finite or NaN; index of its text in `column.words`, or -1)."""
     kind, words = data.type, column.words
     plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if plain and not isinstance(column, Temporal):

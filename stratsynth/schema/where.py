@@ -36,7 +36,7 @@ _SHOWN = 12
 
 
 def levels_of(schema: Schema, name: str, condition: object) -> tuple[str, ...]:
-    """Return a tuple of the levels of the schema's column `name` that a user's `condition` names, each once.
+    """Return a tuple of the levels of the schema's column `name` in a user's `condition`: a value, a list or a range.
 
     Raises:
         SchemaError: No such column or level; or a number or a range that bins cannot tell from others.
@@ -73,7 +73,7 @@ def level_of(schema: Schema, name: str, value: object) -> str:
 
 
 def _named(schema: Schema, name: str, text: str) -> Sequence[str]:
-    """Return the levels of the schema's column `name` that `text` names: a level, label, number of a bin, or range.
+    """Return a sequence of levels of the schema's column `name` that `text` names: a level, label, number or range.
 
     SchemaError for none, or for part of a bin.
     """
@@ -123,7 +123,7 @@ def _bin(column: Numeric, name: str, value: float) -> str:
 
 
 def _between(column: Categorical | Numeric, name: str, first: str, last: str) -> Sequence[str]:
-    """Return the levels of `column`, called `name`, from `first` to `last`, texts of its values; "" is no end.
+    """Return a sequence of levels of `column`, called `name`, from `first` to `last`, texts of values; "" is no end.
 
     SchemaError for none, or where an end cuts a bin.
     """

@@ -17,7 +17,7 @@ MOST_STRATA = 100_000
 def crossing(
     schema: Schema, by: Sequence[str], groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None
 ) -> tuple[Stratum, ...]:
-    """Return all strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels.
+    """Return a tuple of all strata of the columns `by`: their declared levels crossed, in the schema's order of levels.
 
     `groups` are merges, {column: {name: levels}}, at their first level's place. UsageError for too many strata.
     """
@@ -46,7 +46,7 @@ def check_by(by: Sequence[str]) -> None:
 
 
 def _parts(levels: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return a column's parts in order, each a name and its levels: a merge of `groups`, or a level by itself."""
+    """Return a list of (name, tuple of levels) in order: merges of `groups`, {name: levels}; each other of `levels`."""
     merges = {name: tuple(level for level in levels if level in merged) for name, merged in groups.items()}
     home = {level: (name, merged) for name, merged in merges.items() for level in merged}
     return list(dict.fromkeys(home.get(level, (level, (level,))) for level in levels))

@@ -94,7 +94,7 @@ class Groups:
         return found
 
     def ladder(self, schema: Schema, by: Sequence[str]) -> tuple[Step, ...]:
-        """Return the hierarchy's merges of the schema's columns `by`, Steps in the order in which they are tried.
+        """Return a tuple of the hierarchy's merges of the schema's columns `by`, as Steps in the order of trying.
 
         UsageError for unsound ones.
         """
@@ -140,9 +140,9 @@ def _check_column(schema: Schema, by: Sequence[str], column: str) -> None:
 def _levels(
     schema: Schema, column: str, name: str, given: Sequence[str], made: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the levels of merge `name` of `column`, in the schema's order; `given` may name merges in `made`.
+    """Return a tuple of the levels of merge `name` of `column`, in the schema's order: those of the list `given`.
 
-    UsageError for a name that is a level, a level held twice, or fewer than two.
+    It may name merges in `made`, {name: levels}. UsageError for a name that is a level, a level twice, fewer than two.
     """
     if name in schema.levels(column):
         raise UsageError(f"strata: {column} has a level {name!r} already; call the merge something else.")
@@ -160,7 +160,10 @@ def _levels(
 def _nested(
     column: str, made: dict[str, tuple[str, ...]], fixed: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return `made`, merges of `column` by name; UsageError for overlaps unless nested, and parts of one of `fixed`."""
+    """Return `made`, {name: levels} of merges of `column`. UsageError if two overlap and neither contains the other.
+
+    It is raised too if one is a proper part of a merge in `fixed`, {name: levels}.
+    """
     sets = {name: set(levels) for name, levels in (*fixed.items(), *made.items())}
     for name in made:
         mine = sets[name]
@@ -175,7 +178,10 @@ def _nested(
 
 
 def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (name, levels) for each band of bins of the schema's numeric `column` between `cuts`; or UsageError."""
+    """Yield a pair (name, tuple of levels) for each band of two or more bins of the schema's `column` between `cuts`.
+
+    `cuts` are numbers. UsageError if the column is not numeric, or if they do not increase or are no ends of bins.
+    """
     numeric = schema.column(column)
     if not isinstance(numeric, Numeric) or isinstance(numeric, Temporal):
         raise UsageError(f"strata: {column} is not numeric, so it has no bands; merge its levels instead.")
@@ -205,16 +211,16 @@ class MergedGroup:
     """Reason why its members are one group; empty for a group by itself."""
 
     def people(self, sizes: Mapping[Stratum, float]) -> float:
-        """Return the group's public number of records: the sum of the `sizes` of its members, strata."""
+        """Return the group's public number of records: the sum of `sizes`, a mapping, over its members, strata."""
         return math.fsum(sizes[member] for member in self.members)
 
     def epsilon(self, epsilons: Mapping[Stratum, float]) -> float:
-        """Return the group's budget: the smallest epsilon of its strata; none is promised less than it gets."""
+        """Return the smallest epsilon of the group's strata in `epsilons`, a mapping: none is promised less."""
         return min(epsilons[member] for member in self.members)
 
 
 def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
-    """Return one `MergedGroup` for each of `strata`, made of it alone, in order."""
+    """Return a list with a `MergedGroup` for each of `strata`, made of it alone, in order."""
     return [MergedGroup(stratum, (stratum,), DECLARED if stratum.is_merge else "") for stratum in strata]
 
 
@@ -264,7 +270,7 @@ def _merge(
     why: str,
     names: Mapping[tuple[str, tuple[str, ...]], str],
 ) -> tuple[list[MergedGroup], int]:
-    """Return (list of `MergedGroup`s after `step` merged `small`, for `why`, with all it cuts; its index).
+    """Return (list of `groups` after `step` merged `small` with all it cuts, for `why`; index of the `MergedGroup`).
 
     `names` maps (column, levels) to the name that a merge has.
     """

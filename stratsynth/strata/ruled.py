@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
-    """Return the strata in which the schema's rules allow no row; empty for a schema without rules."""
+    """Return the set of those `strata` in which the schema's rules allow no row; empty for a schema without rules."""
     if not schema.rules:
         return frozenset()
     if not isinstance(schema, CountedTables):
@@ -26,7 +26,7 @@ def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
 
 
 def inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
-    """Yield rules on the schema `inner` of a stratum: those that mention the stratum's columns, cut to its levels."""
+    """Yield a `Rule` on `inner`, a stratum's schema, for each box of the schema's that names the stratum's columns."""
     here = stratum.codes(schema)
     for rule in schema.rules:
         if rule.names.isdisjoint(here):

@@ -50,7 +50,7 @@ class StratumInputs:
 
 
 def equivalence_classes(given: Mapping[Stratum, StratumInputs]) -> dict[Stratum, list[Stratum]]:
-    """Return {first stratum of a class: list of all of its strata}: those of equal `StratumInputs`."""
+    """Return {first stratum of a class: list of all of its strata}, of those with equal `StratumInputs` in `given`."""
     kinds: dict[Hashable, list[Stratum]] = {}
     for stratum, one in given.items():
         # all that a rehearsal depends on, made-up answers included
@@ -215,7 +215,7 @@ class Stratified(Groupwise[Any]):
     def _stratum_inputs(
         self, public: Public, allot: Allotment
     ) -> Program[tuple[Mapping[Stratum, StratumInputs], Resolved]]:
-        """Program on public facts, allotment: private weights, if any; ({stratum: `StratumInputs`}, `Resolved`)."""
+        """Program on public facts, allotment: asks private weights; gives ({stratum: `StratumInputs`}, `Resolved`)."""
         layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -248,7 +248,7 @@ class Stratified(Groupwise[Any]):
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
-        """Return {stratum: allotment} that its mechanism asks for its own epsilon, by public facts and budget."""
+        """Return {stratum: `Allotment`} that its mechanism asks for its own epsilon, by public facts and budget."""
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
         inner, exact = self._inner(layout), self.weights.exact
@@ -278,8 +278,8 @@ def stratify(
 ) -> Mechanism[Any]:
     """Return the mechanism `name` in strata by `by`: by its own `settings` if it makes strata, else in a `Stratified`.
 
-    `weights`, `groups` and `StratumBudgets` are those of the strata. RecipeError if the settings name one of them, too;
-    Unsupported if the mechanism has no such field.
+    `by` are columns; `settings` values by name; `weights`, `groups` and `StratumBudgets` those of the strata.
+    RecipeError if the settings name one of them, too; Unsupported if the mechanism has no such field.
     """
     if not makes_strata(name):
         return Stratified(make(name, settings), by, weights, groups, budgets)

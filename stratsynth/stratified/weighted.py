@@ -161,7 +161,7 @@ def takes_shares(mechanism: Mechanism[Any]) -> bool:
 
 
 def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
-    """Return a tuple of one `Known` table of the layout's shares, over `schema`; () if levels are merged or uncertain.
+    """Return a tuple of one `Known` table of the layout's shares, by `schema`; () if levels are merged or uncertain.
 
     Shares of a sample are uncertain, and so are shares raked from one.
     """
@@ -178,6 +178,9 @@ def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
 
 
 def drawn_by(schema: Schema, layout: Layout, given: Callable[[Schema, Mapping[str, Sequence[int]]], Model]) -> Model:
-    """Return a model that draws the layout's groups by shares; `given` makes each group's, of its schema and levels."""
+    """Return a model that draws the layout's groups by shares; the function `given` makes each group's own.
+
+    Its arguments are the schema inside the group and {column: list of its level numbers}.
+    """
     parts = {stratum: given(within(schema, (stratum,)), stratum.codes(schema)) for stratum in layout.strata}
     return combine(schema, parts, layout.resolved)

@@ -39,7 +39,7 @@ class Around(Mechanism[R]):
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Names of disclosures without noise, of the weights and then of the inner mechanism, each once."""
+        """Tuple of names of disclosures without noise, of the weights, then of the inner mechanism, each once."""
         return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
 
     @property

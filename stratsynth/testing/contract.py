@@ -224,7 +224,10 @@ def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Bu
 
 
 def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
-    """Yield a finding if standardised noise fails a chi-square test; right noise fails each side by chance `NEVER`."""
+    """Yield a finding if `noise`, a list of arrays of standardised noise, fails a chi-square test.
+
+    Right noise fails each side by chance `NEVER`.
+    """
     from scipy import stats
 
     pooled = np.concatenate([*noise, np.zeros(0)])

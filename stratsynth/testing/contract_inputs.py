@@ -18,7 +18,10 @@ ROWS = 40
 
 
 def given_out(model: Model) -> list[Any]:
-    """Return a list of what a release, its report and a reader get from a model; a refusal counts as its text."""
+    """Return a list of values: all that a release, its report and a reader get from a model.
+
+    A refusal counts as its text.
+    """
     returns = _tried(lambda: model.returns)
     asked: list[Callable[[], Any]] = [
         lambda: [str(returns), model.kind, model.schema.sha256],

@@ -82,7 +82,7 @@ class Run:
     """Type and text of the exception; empty if there was none."""
 
     def parts(self) -> dict[str, str]:
-        """Return digests, by kind of finding, of all that may depend on rows only through the answers."""
+        """Return {kind of finding: digest} of all that may depend on rows only through the answers."""
         return {
             "questions": digest(self.questions),
             "charges": content(self.charges),

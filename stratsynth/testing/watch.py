@@ -97,7 +97,7 @@ def watching(seen: Watched) -> Iterator[None]:
 
 
 def _process() -> dict[str, Any]:
-    """Return the state of the process that a fit must leave as it is, by name: random state, working folder."""
+    """Return a dict, {name: state} of the process that a fit must leave as it is: random states, working folder."""
     _, *words = np.random.get_state()  # noqa: NPY002 - looked at, not used
     states = hash(random.getstate()), [np.asarray(part).tobytes() for part in words]
     return {"global random state": states, "working folder": os.getcwd()}  # noqa: PTH109
@@ -178,7 +178,7 @@ def _importing() -> bool:
 
 @contextlib.contextmanager
 def _events(did: set[str]) -> Iterator[None]:
-    """Add the names of audit events within the block to `did`."""
+    """Add the names of audit events within the block to `did`, a set."""
     if not _HOOKED:
         sys.addaudithook(_hook)
         _HOOKED.append(True)

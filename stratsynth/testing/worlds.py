@@ -108,7 +108,10 @@ def _values(schema: Schema, name: str) -> list[str | None]:
 
 
 def _weights(schema: Schema) -> list[str | None]:
-    """Return texts of weights that a file may hold: valid, fractional, too large for the schema, no numbers, None."""
+    """Return a list of texts, weights that a file may hold: valid, fractional, too large for the schema, no numbers.
+
+    None.
+    """
     most = schema.row_weight.most
     return [*(str(w) for w in range(0, most + 1, max(1, most // 4))), str(most), "1.5", str(7 * most), "-3", "x", None]
 

@@ -97,9 +97,10 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, notes: Notes) -> None:
-    """Add a finding to `notes` if a certificate record's fixed sections are not those in its reservations, `lines`.
+    """Add a finding to `notes` if a certificate record's fixed sections are not those of its reservations.
 
-    Else a check passed, or, for an older ledger, a statement not checked.
+    Else a check. For an older ledger, a statement not checked. `lines` are the reservations, mappings of a ledger's
+    lines.
     """
     reserved = {line.get("sections") for line in lines}
     if None in reserved:
@@ -119,15 +120,18 @@ def _sections(lines: Sequence[Mapping[str, Any]], record: CertificateRecord, not
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """Return the sum, over charges of the fit `run` in a ledger's `lines`, of total variation of the drawn noise."""
+    """Return the sum of total variations of the drawn noise over the charges of the fit `run` in a ledger's `lines`.
+
+    `run` is the fit's name; `lines` are mappings, one a line of the ledger.
+    """
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
     """Add a finding to `notes` if the part of the stated delta for tails is too small, else a check passed.
 
-    `distances` are total variations of the noise of runs, the least of which counts. A mechanism within total variation
-    t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
+    `distances` are numbers, the total variation of the noise of each run that may be the release's; the least counts. A
+    mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
     """
     kept = stated.budget.truncation_delta
     found = (1 + math.exp(min(stated.budget.epsilon, MOST_EPSILON))) * min(distances)
@@ -142,11 +146,11 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Return a list of those reservations, lines of a ledger, that may be the release's own: some of all, `made`.
+    """Return a list of those reservations, mappings of a ledger's line, that may be the release's own: some of `made`.
 
-    Candidates are their numbers `same`; `lines` is the whole ledger. A certificate states how many reservations there
-    were when its fit made one, `releases`, so it is the last of these; or an earlier one, if an interrupted fit was
-    continued when the last existed already.
+    `same` has places in `made`, the candidates; `lines` is the whole ledger. A certificate states how many reservations
+    there were when its fit made one, `releases`: it is the last of these, or an earlier one, if the fit was
+    interrupted.
     """
     if not 0 < releases <= len(made):
         return [made[place] for place in same]
@@ -167,7 +171,7 @@ def _is_it(
 ) -> bool:
     """True if the reservation `line` has the stated budget and mechanism, and its run's charges are the certificate's.
 
-    `lines` is the whole ledger, `record` the `CertificateRecord`.
+    `line` is a mapping of the ledger, whose `lines` are all such; `record` is the `CertificateRecord`.
     """
     allot = allotment_of(line)
     promised = (

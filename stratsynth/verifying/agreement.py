@@ -106,7 +106,7 @@ def _alone(declared: DeclaredFigures, stated: list[Comparison]) -> Iterator[str]
 def _rows(
     certificate: Certificate, declared: DeclaredFigures, sizes: SizeEstimates | None, weights: Mapping[str, float]
 ) -> Iterator[str]:
-    """Yield a sentence if `weights`, a model's parts of rows by group's label, are not those its certificate states.
+    """Yield a sentence if `weights` are not those that the certificate states: {group's label: a model's part of rows}.
 
     Those follow from the `DeclaredFigures`' shares or, if it says so, from `SizeEstimates`, None if nothing measured
     any.

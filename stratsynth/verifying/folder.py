@@ -86,7 +86,10 @@ def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes: Notes) -> None:
-    """Compare the files `present` in a release folder with the hashes `listed` by name; add the outcome to `notes`."""
+    """Compare the files `present`, a list of names in a release folder, with `listed`, {name: SHA-256}.
+
+    Missing, changed and unlisted files are findings in `notes`; without such, a check passed is added.
+    """
     before = len(notes.findings)
     notes.findings += [f"{name} is missing." for name in listed if name not in present]
     for name in present:

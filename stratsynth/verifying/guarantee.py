@@ -138,9 +138,9 @@ def _claims(stated: Stated) -> str:
 
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Add a finding to `notes` if the prices `said`, epsilon by step, do not follow from the charges `stated`.
+    """Add a finding to `notes` if the prices `said`, {step: epsilon or None}, do not follow from the charges `stated`.
 
-    Else a check. Of an older certificate, some reading has to fit.
+    Else a check passed. Of an older certificate, one of several readings has to fit.
     """
     factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
@@ -177,7 +177,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
 
 
 def _prices_agree(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
-    """True if each price in `said`, epsilon by step, equals the recomputed one in `found`."""
+    """True if each price in `said`, {step: epsilon or None}, is close to that in `found`, the prices computed again."""
     return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
 
 

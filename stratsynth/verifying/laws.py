@@ -79,8 +79,8 @@ def check_laws(certificate: Certificate, folder: Path, notes: Notes) -> None:
 def _equal_entries(found: InsideStated, stated: InsideStated, prior: Container[str]) -> bool:
     """True if `found` and `stated`, each an `InsideStated` on a column's law, differ at most by rounding.
 
-    Of a column in `prior`, with numbers of a prior, whose own places are not kept apart, not in how many bins have
-    which.
+    `prior` holds the names of columns with numbers of a prior, whose own places are not kept apart: of these, in how
+    many bins which are may differ.
     """
     kept = {key: 0 for key in ("prior", "places") if found.column in prior and stated.places}
     one, other = {**found.to_dict(), **kept}, {**stated.to_dict(), **kept}

@@ -63,7 +63,7 @@ def _no_model() -> Model:
 
 
 def _tables(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (stratum's label, columns) of each noisy table in the measurements of a release's folder."""
+    """Yield (stratum's label, list of columns' names) for each noisy table in a release folder's measurements."""
     import pyarrow.compute as pc
 
     with opened_measurements(folder) as file:

@@ -14,6 +14,7 @@ from stratsynth.accounting.charges import FIRST, Charge
 from stratsynth.accounting.exact import narrowed
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import ReleaseError
+from stratsynth.questions.usable import WIDER as BESIDE
 from stratsynth.release.consistency import TOLERANCE, Stated
 from stratsynth.release.measurements import opened_measurements
 from stratsynth.release.page.measured import named_path
@@ -31,7 +32,10 @@ CLIPS = "were clipped as their charges say: the certificate does not hold the cl
 """Words on sums whose clips nothing in a release states."""
 MOST = 10
 """Largest number of wrong charges that are named."""
-WIDER = " Of tables in `exact`, sigma counts as s alone, where sigma^2 = s^2 + 1 + s / 100: they are of discrete noise."
+WIDER = (
+    " Of tables in `exact`, sigma counts as s alone, where sigma^2 = s^2 + 1 + s / 100, and s^2 + 25 for a first "
+    "question: noise is discrete."
+)
 _SILENT = "it does not state its noise"
 
 
@@ -79,7 +83,8 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
             and tables >= 1
             and _at_least(charge, rows * stated.weight * math.sqrt(tables), math.sqrt(2))
         )
-        return _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
+        words = _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
+        return words if charge.currency in IN_RHO else "tables have Gaussian noise, which costs rho and nothing else"
     if charge.kind == "choose":
         wide = _at_least(charge, rows, 1)
         return _choice(charge) if wide else "its sensitivity is smaller than that of a choice"
@@ -101,11 +106,12 @@ def _at_least(charge: Charge, added: float, times: float) -> bool:
 def _gaussian(charge: Charge, moved: float) -> str:
     """Return words if a charge is below (`moved` / sigma)^2 / 2, the rho of its noise, or names no sigma; else "".
 
-    In `exact` the noise of a table counts narrowed by what discrete noise takes, which a sum's fine grid makes nothing.
+    In `exact` the noise of a table counts narrowed by what discrete noise takes, which a sum's fine grid makes nothing;
+    that of a first question by the variance that it has beside the priced one.
     """
     sigma: Any = charge.details.get("sigma")
     if charge.currency == Currency.EXACT and charge.kind in {"counts", FIRST} and _positive(sigma):
-        sigma = narrowed(sigma)
+        sigma = narrowed(sigma) if charge.kind == "counts" else max(0.0, sigma**2 - BESIDE) ** 0.5
     return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
 
 
@@ -153,8 +159,8 @@ def _measurements(
 ) -> None:
     """Add a finding to `notes` if the folder holds tables or sums, by stratum and noise, that no charge paid for.
 
-    `paths` maps a charge's path to the stratum's label. `strict` is False if charges of unknown kinds may have paid for
-    more.
+    `paths` maps each stratum's path, as charges have it, to its label. `strict` is False if charges of unknown kinds
+    may have paid for more.
     """
     tables: Counter[Kind] = Counter()
     sums: Counter[Kind] = Counter()
@@ -173,9 +179,10 @@ def _measurements(
 
 
 def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: bool) -> None:
-    """Add to `notes` the outcome for tables `held` and `paid`, counted by (stratum, noise), which must be equal.
+    """Compare noisy tables `held`, in measurements, and `paid`, by charges.
 
-    Unless `strict`, more may have been released by unknown questions.
+    Add the outcome to `notes`: they must be equal. Both are Counters of (stratum's label, deviation of the noise).
+    Unless `strict`, unknown questions may have released more: then a difference is only noted in `unchecked`.
     """
     if held == paid:
         if not held:
@@ -195,9 +202,10 @@ def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: b
 
 
 def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
-    """Add a finding to `notes` if the sums `held`, counted by (stratum, noise), are more than those `paid`.
+    """Add a finding to `notes` if noisy sums `held`, in measurements, are more than those `paid`; else checks passed.
 
-    Charged ones not released are allowed: older versions and long descents have such.
+    Both are Counters of (stratum's label, deviation of the noise). Charged ones not released are noted in `unchecked`:
+    older versions and long descents have such.
     """
     if held - paid:
         name, sigma = next(iter(held - paid))
@@ -231,7 +239,7 @@ def noise_of(charge: Charge) -> float:
 
 
 def _noise_of_measurements(folder: Path) -> Iterator[tuple[str, bool, float]]:
-    """Yield (stratum, True for a sum, noise's deviation) of each table and sum in a release folder's measurements."""
+    """Yield (stratum's label, True for a sum, noise's deviation) for each table and sum in a folder's measurements."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

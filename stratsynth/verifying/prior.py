@@ -21,9 +21,10 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) -> None:
-    """Add a finding to `notes` unless a certificate's `record` names its prior as unprotected; else a check passed.
+    """Add a finding to `notes` unless a certificate's `record`, a mapping, says that its prior is unprotected.
 
-    The paths `given`, a file or folder each, are compared with the hashes of the prior.
+    Else a check. Each of the paths `given`, files or folders, is compared with the hashes of the prior; a path without
+    a prior is a finding too.
     """
     section = record.get("prior")
     if section is None:
@@ -42,9 +43,10 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 
 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
-    """Add a finding to `notes` if `path`, a file or release folder, is not that of a prior's `section`, else a check.
+    """Add a finding to `notes` if `path`, a file or release folder, is unreadable or not that of a prior's `section`.
 
-    The section is the certificate's, with hashes of the file or folder.
+    Else a check passed. `section` is the certificate's mapping; without a hash of a file or release in it, an entry in
+    `unchecked`.
     """
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
@@ -74,8 +76,8 @@ def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
     """Compare the certificate's prior with the one in the ledger's reservations; add the outcome to `notes`.
 
     Args:
-        lines: Reservations that may be this fit's.
-        record: Certificate.
+        lines: Reservations that may be this fit's, mappings of a ledger's lines.
+        record: Certificate, a mapping.
         notes: Collects the sentences.
     """
     section = record.get("prior")

@@ -169,9 +169,10 @@ def _within(questions: tuple[BinSumStated, ...], schema: Schema, stated: Stated)
 
 
 def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, own: Mapping[str, int]) -> list[str]:
-    """Return a list of sentences on groups of a certificate whose charged sums, `stated`, are not each `ListedSum`.
+    """Return a list of sentences, one a group of a certificate whose charged sums are not those `listed`; or [].
 
-    `own` has the number of further sums of the mechanism's, by group.
+    `listed` has `ListedSum`s, `stated` the charges, and `own` the number of further sums, the mechanism's, by group's
+    label.
     """
     charges: dict[str, list[Charge]] = {}
     for charge in stated.spending.charges:
@@ -194,7 +195,7 @@ def _charged(certificate: Certificate, listed: list[ListedSum], stated: Stated, 
 def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Stated) -> list[str]:
     """Return a list of sentences on noise and half widths of a certificate that do not follow from bounds and prices.
 
-    Noise is that of `listed` sums, in the currency `stated`.
+    Noise is that of the `ListedSum`s in `listed`, in the currency `stated`.
     """
     clipped, inside, found = certificate.sums, certificate.bin_sums, list[str]()
     noise = {
@@ -216,9 +217,9 @@ def _stated_noise(certificate: Certificate, listed: list[ListedSum], stated: Sta
 
 
 def _published(folder: Path) -> dict[str, Counter[Described]]:
-    """Return a mapping from group to counts of published sums by description, from a folder's measurements.parquet.
+    """Return {group's label: Counter of published sums by description}, from a folder's measurements.parquet.
 
-    Those of the mechanism's own are described by the empty tuple.
+    A description is a tuple as of `_described`; the mechanism's own sums have the empty tuple.
     """
     found: dict[str, Counter[Described]] = {}
     with opened_measurements(folder) as file:
@@ -231,9 +232,10 @@ def _published(folder: Path) -> dict[str, Counter[Described]]:
 
 
 def _released(listed: list[ListedSum], held: Mapping[str, Counter[Described]]) -> list[str]:
-    """Return a list of one sentence if published sums `held`, by group, are not `ListedSum`s; else [].
+    """Return a list of one sentence if the published sums `held` are not the `listed` `ListedSum`s; else [].
 
-    Of everybody all are needed, of a group none is more than listed.
+    `held` maps a group's label, "" for everybody, to a Counter of sums by description. Of everybody all are needed, of
+    a group none is more than listed.
     """
     wanted: dict[str, Counter[Described]] = {"": Counter()}
     for one in listed:
@@ -246,9 +248,9 @@ def _released(listed: list[ListedSum], held: Mapping[str, Counter[Described]]) -
 
 
 def _described(said: Any) -> Described:
-    """Return the tuple of column and settings by which `said`, a published sum's description, is known.
+    """Return the tuple of column and settings by which a published sum, described by the mapping `said`, is known.
 
-    () if of no numbers.
+    () if it is no sum of one column's numbers.
     """
     if said.get("sum") == WITHIN:
         return WITHIN, said["target"], *said["multiples"]

@@ -46,7 +46,7 @@ class Verdict:
         return not self.findings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dict: `ok`, and the lists of findings, checks that passed and statements not checked."""
+        """Return {"ok": a bool, "findings", "checked" (checks that passed), "unchecked": lists of sentences}."""
         parts = {"findings": self.findings, "checked": self.checked, "unchecked": self.unchecked}
         return {"ok": self.ok, **{name: list(sentences) for name, sentences in parts.items()}}
 

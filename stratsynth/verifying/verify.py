@@ -85,7 +85,10 @@ def verify(
 
 
 def _guarded(notes: Notes, check: Callable[[], object]) -> None:
-    """Call `check`, without arguments; if it raises as on a damaged certificate, add a finding to `notes` instead."""
+    """Call the function `check`, without arguments.
+
+    If it raises as on a damaged certificate, add a finding to `notes`.
+    """
     try:
         check()
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -61,7 +61,7 @@ class WeightCap:
 
 
 def least_cap(weights: NDArray[np.float64]) -> int:
-    """Return the smallest whole number, up to MOST, beyond which are at most LOST of the people; MOST without one.
+    """Return the smallest int, up to MOST, beyond which are at most LOST of the people, by row `weights`; or MOST.
 
     People are the sum of `weights`, an array.
     """

@@ -32,9 +32,9 @@ BY_ERRORS = "standard errors, at most"
 
 
 def standard_errors(replicates: Floats, figures: ArrayLike) -> Floats:
-    """Return an array of the standard errors of `figures`, an array, by `replicates` (figures, replicates).
+    """Return an array, the standard error of each of the array `figures`, by `replicates`.
 
-    It has each figure by each replicate weight.
+    It is an array (figures, replicates) with each figure by each replicate weight.
     """
     import numpy as np
 
@@ -55,7 +55,7 @@ class DesignError:
     """Array (groups, replicates) of the differences of each replicate's shares from the shares; None without them."""
 
     def sd(self, values: Floats) -> float:
-        """Return the design standard deviation of the sum of shares times `values`, one a group, in their unit."""
+        """Return the design standard deviation of the sum of shares times `values`, an array by group, in its unit."""
         import numpy as np
 
         if self.replicates is not None:

@@ -130,7 +130,7 @@ class Holdout(ShareSource):
         return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return the `Weights` of the sample at `path` of a recipe's `section`, in the folder of `place`, a `Place`.
+        """Return the `Weights` of the sample at `path` of a recipe's `section`, a mapping; `place` has its folder.
 
         The weights are public unless the section says `confidential`.
         """

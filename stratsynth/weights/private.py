@@ -37,7 +37,7 @@ class PlannedShares(Basis):
 
     @property
     def parts(self) -> tuple[Weights, ...]:
-        """Tuple of the prior's weights; empty without a prior."""
+        """Tuple of the prior's `Weights`; empty without a prior."""
         return () if self.prior is None else (self.prior,)
 
     @property
@@ -114,7 +114,7 @@ class Private(ShareSource):
         return self.made(cited, PlannedShares(float(share), prior), unprotected)
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
-        """Return weights from `share` and perhaps `prior` of a recipe's `section`, a mapping.
+        """Return `Weights` from `share` and perhaps `prior`, a mapping, of a recipe's `section`, a mapping.
 
         `place` reads the latter.
         """

@@ -46,7 +46,7 @@ class Margins(Basis):
 
     @property
     def parts(self) -> tuple[Weights, ...]:
-        """Tuple of the margins' weights, then those of the start if there is one."""
+        """Tuple of the margins' `Weights`, then those of the start if there is one."""
         return (*self.margins, *(() if self.start is None else (self.start,)))
 
     @property
@@ -150,8 +150,8 @@ def rake(
 ) -> NDArray[np.float64]:
     """Return `start`, a flat array of cells, scaled to one margin after another until it fits all; sum 1.
 
-    `places` has, for each margin, an array: each cell's number among the margin's cells; `targets` the shares of these
-    (iterative proportional fitting). WeightsError if it does not converge.
+    `places` has for each margin an array, each cell's number among the margin's cells; `targets` an array of the shares
+    of these (iterative proportional fitting). WeightsError if it does not converge.
     """
     import numpy as np
 
@@ -182,8 +182,8 @@ def _replicates(parts: Sequence[Resolved], places: Sequence[NDArray[np.intp]]) -
     whose standard errors alone are known, and those of replicates that contradict a margin.
 
     Args:
-        parts: `Resolved` shares that raking starts from, then those of each margin.
-        places: As for `rake`.
+        parts: List of the `Resolved` shares that raking starts from, then those of each margin.
+        places: For each margin an array, each stratum's number among the margin's groups, as for `rake`.
     """
     import numpy as np
 
@@ -205,7 +205,7 @@ def _replicates(parts: Sequence[Resolved], places: Sequence[NDArray[np.intp]]) -
 
 
 def _positive(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `shares` by a replicate weight, parts below 0 made 0, which raking cannot keep; sum 1."""
+    """Return the array `shares`, of one replicate, with parts below 0 made 0, which raking cannot keep; sum 1."""
     import numpy as np
 
     kept = np.maximum(shares, 0.0)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def nearest(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """Return the nearest vector to `values` without negative parts and with the positive sum `total`.
+    """Return the array nearest to the array `values` without negative parts and with the positive sum `total`.
 
     All parts are lowered by one amount and cut off at 0: Duchi, Shalev-Shwartz, Singer and Chandra 2008, figure 1.
     """

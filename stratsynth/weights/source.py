@@ -100,7 +100,7 @@ class Resolved:
         return None
 
     def without(self, strata: AbstractSet[Stratum]) -> Resolved:
-        """Return a copy with share 0 for `strata`, where no row can be, and the other shares scaled to add up to 1.
+        """Return a copy with share 0 for the set `strata`, where no row can be, the other shares scaled to add up to 1.
 
         Raises:
             WeightsError: No share is left.
@@ -156,7 +156,7 @@ class Resolved:
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-    """Return `Resolved`, equal shares of all strata in which the schema's rules allow a row; 0 for the others."""
+    """Return `Resolved`, equal shares of all `strata` in which the schema's rules (None: none) allow a row; else 0."""
     whole = Resolved(dict.fromkeys(strata, 1 / len(strata)))
     return whole if schema is None else replace(whole.without(impossible(schema, strata)), removed=0.0)
 

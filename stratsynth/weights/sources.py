@@ -205,5 +205,5 @@ class Place:
 
 
 def read_weights(section: Mapping[str, Any], folder: Path) -> Weights:
-    """Return the `Weights` of `section`, a recipe's [weights]; paths are relative to `folder`; RecipeError if wrong."""
+    """Return the `Weights` of a recipe's mapping `section`, [weights], paths in `folder`; RecipeError if wrong."""
     return Place(folder, "[weights]").read(section)

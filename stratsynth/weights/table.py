@@ -148,8 +148,8 @@ def match(
 ) -> dict[Stratum, list[Any]]:
     """Return a mapping from each of `strata` to the list of figures in its lines.
 
-    `lines` are pairs of a group, (column, level) pairs, and a figure called `figure` in messages, which open with
-    `what`. WeightsError for unknown groups, a cell in two lines, and if `whole` a stratum without a line.
+    `lines` are pairs (group, a sequence of (column, level) pairs; its figure, called `figure` in messages, which open
+    with `what`). WeightsError for unknown groups, a cell in two lines, and if `whole` a stratum without a line.
     """
     columns = strata[0].columns
     taken = [column for column in columns if (is_figure(column) if figure == "share" else column == figure)]
@@ -219,7 +219,7 @@ def figure_of(value: Any, line: int, what: str) -> float:
 
 
 def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
-    """Return a mapping from stratum to share, sum 1, all at one fraction of the way from `lows` to `highs`.
+    """Return {stratum: share}, sum 1, all at one fraction of the way from `lows` to `highs`, shares by stratum.
 
     WeightsError if these do not allow a sum of 1.
     """
@@ -279,7 +279,7 @@ def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
 def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
     """Return the `Row` of `record`, a table's line by column; WeightsError, with the number `line`, for bad figures.
 
-    The names of these are `figures`.
+    `figures` are the names of its columns of figures.
     """
     number = {name: figure_of(record[name], line, f"weights: the {name}") for name in figures}
     value = number.get("share", number.get("count"))

@@ -89,7 +89,7 @@ def write_totals(
     """Write the weighted count of each group by columns `by` of the file `schema` in public `data` to a CSV file `out`.
 
     `weight` is the column of row weights, None for the schema's; `table` or `query` select a database's rows. Return
-    (sum, number of groups).
+    (sum of all counts, number of groups).
     """
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source

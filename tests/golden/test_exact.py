@@ -44,6 +44,19 @@ def test_nothing_is_overstated_in_many_digits(epsilon, delta):
         assert mpmath.exp(slack) * curve(mpmath.mpf(epsilon) - slack, mpmath.sqrt(2 * mpmath.mpf(rho))) <= delta
 
 
+TINY = [(2.0215262020893416e-26, 1.5631373637216792e-71), (1.7460399634983407e-25, 2.4803041134672057e-91)]
+LARGE = [(351.0, 1e-32), (378.195240112625, 2.1720170669930515e-28), (461.71845227492736, 2.5465663645491194e-16)]
+
+
+@pytest.mark.parametrize(("rho", "delta"), [*TINY, *LARGE])
+def test_nothing_is_understated_at_the_ends_of_what_floats_tell_apart(rho, delta):
+    epsilon = epsilon_exact(rho, delta)
+    with mpmath.workdps(120):
+        slack = mpmath.mpf(SLACK) * mpmath.mpf(rho)
+        spent = mpmath.exp(slack) * curve(mpmath.mpf(epsilon) - slack, mpmath.sqrt(2 * mpmath.mpf(rho)))
+        assert spent <= mpmath.mpf(delta)
+
+
 @given(st.floats(1e-6, 20), st.floats(1e-30, 1e-2))
 def test_the_curve_is_below_that_of_zcdp_and_rises(rho, delta):
     assert epsilon_exact(rho, delta) <= epsilon_of(rho, delta) + 2 * SLACK * rho + 1e-9

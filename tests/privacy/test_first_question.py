@@ -193,6 +193,42 @@ def test_where_another_fit_took_the_room_meanwhile_the_rest_is_refused_and_the_f
         assert sorted(allot.amount < 2 * SHARE * WHOLE for allot in other.ledger.reserved) == [False, True]
 
 
+@pytest.fixture
+def between(monkeypatch):
+    """Function that has a fit of another budget made between a fit's first question and its rest."""
+    proper = Reservation.ask_first
+
+    def arranged(table, budget):
+        def meanwhile(self, terms):
+            found = proper(self, terms)
+            if terms.budget.accounting != budget.accounting:
+                ss.fit(Independent(), table, budget)
+            return found
+
+        monkeypatch.setattr(Reservation, "ask_first", meanwhile)
+
+    return arranged
+
+
+def test_the_rest_is_judged_in_the_currency_that_the_first_part_gave_the_account(files, tmp_path, between):
+    table = opened(files, "good", tmp_path, ledger_epsilon=3.5)
+    between(table, BUDGET)
+    with pytest.raises(BudgetRefused, match=r"as in its first fit with accounting = \"exact\""):
+        ss.fit(Independent(), table, replace(BUDGET, delta=1e-8, accounting="exact"))
+    assert 2 < read_ledger(tmp_path / "people.ledger")["spent_epsilon"] <= 3.5
+
+
+@pytest.mark.parametrize("where", ["file", "process"])
+def test_a_fit_in_another_currency_meanwhile_takes_no_delta_from_the_rest(where, files, tmp_path, between):
+    if where == "file":
+        table = opened(files, "good", tmp_path, ledger_epsilon=3.5)
+    else:
+        table = open_table(people(), schema=small.SCHEMA, declared_size=SIZE, ledger_epsilon=3.5)
+    between(table, replace(BUDGET, accounting="exact"))
+    spent = ss.fit(Independent(), table, BUDGET).certificate["ledger"]["spent_epsilon"]
+    assert 2.5 < spent < 3.5
+
+
 def test_an_account_answers_nothing_else_before_the_rest_and_no_first_question_after(files):
     prepared = prepare(Independent(), small.SCHEMA, BUDGET, SIZE)
 

@@ -18,17 +18,19 @@ from helpers.ledgers import interrupted, kinds, ladder, lines_of, table
 from helpers.releases import edited, record_of, saved
 from helpers.toys import Toy
 from stratsynth import Budget, Numeric, Stratified, StratumBudgets, Weights
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import IN_RHO, Currency
 from stratsynth.accounting.exact import epsilon_exact
 from stratsynth.accounting.history import read_ledger
 from stratsynth.accounting.standing import afford_all, largest, rule
+from stratsynth.accounting.totals import in_rho
 from stratsynth.accounting.totals import total as all_fits
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import AIM, CoinPress, Independent
 from stratsynth.certificate import Certificate
 from stratsynth.errors import BudgetRefused, MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import make
-from stratsynth.questions import Columns, Counts, Distance, Total, choose, counts, total
+from stratsynth.questions import Coded, Columns, Counts, Distance, Total, Usable, choose, counts, total
+from stratsynth.questions.minimiser import Minimiser
 from stratsynth.release.page.words import accounting, promise
 from stratsynth.schema import Schema, Unit
 from stratsynth.schema.weight import RowWeight
@@ -102,10 +104,16 @@ def test_a_first_question_is_a_part_of_the_exact_amount(tmp_path):
     assert ss.verify(folder, ledger=tmp_path / "people.ledger").ok
     made = [line["allot"] for line in lines_of(tmp_path / "people.ledger") if "allot" in line]
     assert [allot["currency"] for allot in made] == ["exact", "exact"]
+    scarce = Usable(1e-9, Currency.EXACT).charges(ss.census.schema(), (), EXACT.neighbours)[0].to_dict()
+    edited(folder, lambda record: record["charges"][0].update(scarce))  # of noise wider than 2,400 records
+    assert not any("its noise costs" in finding for finding in ss.verify(folder).findings)
+    edited(folder, lambda record: record["charges"][0].update(sigma=scarce["sigma"] * (1 - 1e-6)))
+    assert any("its noise costs" in finding for finding in ss.verify(folder).findings)
 
 
 FORGED = {
     "mu": (lambda g: g.update(mu=g["mu"] / 2), "mu or its errors"),
+    "last digits of mu": (lambda g: g.update(mu=g["mu"] - 5e-7), "mu or its errors"),
     "errors": (lambda g: g["tradeoff"][0].update(beta=0.9999), "mu or its errors"),
     "no errors": (lambda g: g.pop("tradeoff"), "mu or its errors"),
     "zcdp": (lambda g: g.update(currency="zcdp"), "above the stated"),
@@ -228,6 +236,46 @@ def test_strata_have_budgets_of_their_own(data):
     assert epsilon_exact(spent["1|a"], 1e-9) == pytest.approx(0.5, abs=1e-4)
 
 
+# Other currencies
+
+
+@dataclasses.dataclass(frozen=True)
+class Sold(Toy):
+    """Asks what a field says in a fit of pure epsilon."""
+
+    ask: Any
+    name = "sold"
+    needs = frozenset({Counts, Minimiser})
+
+    def price(self, public, budget):
+        return budget.pure()
+
+    def steps(self, public, allot, rng):
+        yield self.ask
+
+
+FIT = Minimiser(Coded(("WORK",)), "SEX", "softmax", 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("asked", [Counts((("SEX",),), 1.0), FIT], ids=["counts", "minimiser"])
+@pytest.mark.parametrize("currency", [c for c in Currency if c not in IN_RHO])
+def test_gaussian_noise_is_sold_for_rho_alone(asked, currency, data, ledger):
+    with pytest.raises(MechanismError, match="priced in rho alone"):
+        ss.fit(Sold(dataclasses.replace(asked, currency=currency)), table(data), PLAIN)
+    assert not ledger.exists() or kinds(ledger) == []
+
+
+def test_tables_that_state_pure_epsilon_do_not_hold(copy):
+    def pure(record):
+        spent = record["guarantee"].pop("rho")
+        record["guarantee"].update(currency="pure", delta=0.0, epsilon=1.0, reserved=spent)
+        for charge in record["charges"]:
+            charge["epsilon"] = charge.pop("rho")
+
+    edited(copy, pure)
+    assert any("costs rho and nothing else" in finding for finding in ss.verify(copy).findings)
+
+
 # Accounts
 
 
@@ -251,6 +299,13 @@ def test_allotments_add_up_in_the_currency_of_the_first():
     assert all_fits([plain, one], delta) < 1.5
     pure = Budget(0.5, 0).pure()
     assert all_fits([pure, one], delta) == pytest.approx(1.5, abs=1e-5)
+
+
+def test_a_fit_on_samples_gives_its_account_the_currency_of_its_first_question():
+    begun = dataclasses.replace(PLAIN, first=0.01).sampled(rate=0.01, steps=10)
+    one = EXACT.zcdp()
+    assert (begun.opening.currency, begun.currency) == (Currency.ZCDP, Currency.SAMPLED)
+    assert [in_rho([part, one])[0] for part in (begun.opening, begun, one)] == [Currency.ZCDP] * 2 + [Currency.EXACT]
 
 
 @pytest.mark.parametrize("first", [PLAIN, EXACT])

@@ -11,6 +11,7 @@ from helpers.small import even
 from stratsynth import Budget, Stratified, fit, open_table, plan, verify
 from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.history import read_ledger
 from stratsynth.accounting.joined import joined
 from stratsynth.adapters import ClippedMean, Independent, Reductions
 from stratsynth.errors import BudgetRefused, Unsupported
@@ -129,6 +130,8 @@ def test_an_account_that_is_stated_at_delta_0_takes_fits_in_pure_epsilon_alone(t
         fit(Independent(), private, LOOSE)
     stated = fit(WAYS["clipped mean"], private, PURE).certificate["ledger"]
     assert (stated["spent_epsilon"], stated["spent_delta"]) == (2, 0)
+    shown = read_ledger(tmp_path / "people.ledger")
+    assert (shown["spent_epsilon"], shown["left_epsilon"], shown["largest_epsilon"]) == (2, 0.5, 0.5)
 
 
 @pytest.mark.parametrize("order", [(PURE, LOOSE), (LOOSE, PURE)])

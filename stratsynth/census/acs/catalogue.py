@@ -208,14 +208,14 @@ def _years(text: str | None) -> tuple[int, int]:
 
 
 def _entry(keys: Mapping[str, Any]) -> Entry:
-    """Return the Entry of one TOML table of the catalogue, `keys`."""
+    """Return the Entry of `keys`, one column's TOML table of the catalogue, a mapping from key to value."""
     lines = [line.partition(" ") for line in keys.get("levels", "").strip().splitlines()]
     plain = {key: value for key, value in keys.items() if key not in ("years", "levels")}
     return Entry(years=_years(keys.get("years")), levels=tuple((code, said) for code, _, said in lines), **plain)
 
 
 def _codes(keys: Mapping[str, Any]) -> Codes:
-    """Return the Codes (digits, groups, lists by years) of one TOML table of code lists, `keys`."""
+    """Return the Codes (digits, groups, lists by years) of `keys`, one TOML table of code lists, a mapping."""
     groups = tuple(each if isinstance(each, int) else tuple((a, b) for a, b in each) for each in keys["groups"])
     lists = tuple(
         CodeList(_years(each["years"]), each["source"], tuple(each["codes"].split()), each.get("state", ""))

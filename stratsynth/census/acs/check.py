@@ -30,7 +30,10 @@ class Checked:
 
     @property
     def rules(self) -> tuple[tuple[str, int], ...]:
-        """Tuple of pairs: each rule, and the number of the records within the schema that break it."""
+        """Tuple of pairs (rule as text, number of records within the schema that break it).
+
+        Empty if columns are absent.
+        """
         return () if self.found is None else self.found.rules
 
     @property
@@ -71,7 +74,7 @@ class Checked:
         ]
 
     def _people(self) -> list[str]:
-        """Return a list of one line on the people lost by weights above the largest; empty without such records."""
+        """Return a list of one line of text on people lost by weights above the largest; empty without such records."""
         weight = None if self.found is None else self.found.weight
         if weight is None or not weight.cut:
             return []

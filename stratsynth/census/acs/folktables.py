@@ -217,9 +217,9 @@ def _year_of(source: Any, year: int | None) -> int:
 
 
 def _names(problem: FolktablesProblem, columns: Sequence[str], year: int) -> list[str]:
-    """Return the list of the columns of a `FolktablesProblem`, and of `columns`, without the weight.
+    """Return the list of column names of a `FolktablesProblem`, with those of the list `columns`, without the weight.
 
-    UsageError for one that has another name in that year.
+    UsageError for one that has another name in that year, and for `columns` that are no list.
     """
     if isinstance(columns, str) or not is_list(columns):
         raise UsageError("census: columns is a list of names.")
@@ -249,7 +249,10 @@ def _kept(frame: pd.DataFrame, problem: FolktablesProblem, year: int) -> pd.Data
 
 
 def _each_alone(values: pd.Series[Any]) -> pa.Array:
-    """Return the number that each value spells by itself, as a fit reads it; null for what spells none."""
+    """Return an Arrow array of floats: the number that each entry of the Series `values` spells, as a fit reads it.
+
+    Null stands for an entry that spells none. Each is read by itself.
+    """
     import numpy as np
     import pyarrow as pa
 

@@ -32,7 +32,7 @@ class HeaderVerdict:
 def judge(names: Collection[str], wanted: Iterable[str], year: int) -> HeaderVerdict:
     """Return a `HeaderVerdict` on the column `names` of a file in a survey year: words on misdated and missing ones.
 
-    Those of `wanted` are needed; unknown names are listed.
+    Those of `wanted`, names too, are needed; names that the catalogue lacks are listed.
     """
     known = {each.name for each in entries()}
     other = [each for each in entries() if each.name in names and each.instead and not _in(each.name, year)]

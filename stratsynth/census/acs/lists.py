@@ -37,7 +37,7 @@ class Listed:
 
 
 def check_cited(given: Mapping[str, Any], citation: str) -> str:
-    """Return the trimmed `citation` of `given`, tables of codes by column; an empty text if there are no tables.
+    """Return the trimmed `citation` of `given`, {column: table of codes}; an empty text if there are no tables.
 
     Raises:
         UsageError: Tables without a fit citation, or a citation without tables; a table whose file has a privacy
@@ -185,9 +185,9 @@ def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return {group: codes} by `how`: a number of leading digits, or each group's first code.
+    """Return {group: tuple of its codes} of `codes` by `how`: a number of leading digits, or pairs (first code, group).
 
-    Codes before the first group's first code stand alone.
+    Pairs are in ascending order; codes before the first of them are a group each.
     """
 
     def name(code: str) -> str:

@@ -72,7 +72,7 @@ def schema(
         without: Columns of the task to leave out.
         dictionary: The Bureau's data dictionary of that year (PUMS_Data_Dictionary_YYYY.csv): its levels and labels
             take the place of those in this package. One with another year in its name is refused.
-        codes: Tables of codes by column, with a column `code`, and perhaps `label` and `group`.
+        codes: Mapping from column to its table of codes, with a column `code`, and perhaps `label` and `group`.
         codes_citation: Place of publication of these tables; needed with them.
         within: Tables of public shares of codes, by which a group's records are given single codes: see `Nested`.
         citation: Place of publication of these shares.
@@ -254,5 +254,5 @@ def _number(known: Entry, variable: bureau.Variable | None) -> Numeric:
 
 
 def _beyond(code: str, keys: Mapping[str, Any]) -> bool:
-    """True if a code is an integer outside of the bounds in `keys`, "lower" to "upper"."""
+    """True if the text `code` is an integer outside of the bounds `keys["lower"]` to `keys["upper"]`, numbers."""
     return code.removeprefix("-").isdigit() and not keys["lower"] <= int(code) <= keys["upper"]

@@ -24,9 +24,10 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
 
 
 def _condition(schema: Schema, name: str, said: Any) -> Any:
-    """Return the condition `said` of a rule on column `name` as a schema has it: levels, or a range.
+    """Return a rule's condition `said` on column `name` as a schema has it: a range, a text; else a tuple of levels.
 
-    Words ("codes") and spans are written out.
+    `said` is a text or list of texts; the words "numbers" and "codes", and spans of codes such as "1..3", are written
+    out.
     """
     column = schema.column(name)
     if isinstance(column, Numeric):

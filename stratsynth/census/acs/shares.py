@@ -153,9 +153,10 @@ def _cells(schema: Schema, coded: CodedRows) -> NDArray[np.intp]:
 
 
 def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], smooth: float) -> NDArray[np.float64]:
-    """Return the array of shares of the groups, from `cells`, the group's number of each record, and records' weights.
+    """Return a float array, the shares of `groups`, a number of groups, by records' weights.
 
-    There are so many groups; `smooth` records of average weight are added to each.
+    `cells`, an array, has the group's number of each record; `smooth` records of average weight are added to each
+    group.
     """
     sums = np.bincount(cells, weights, minlength=groups) + smooth * weights.mean()
     found: NDArray[np.float64] = sums / sums.sum()
@@ -165,9 +166,10 @@ def _shares(cells: NDArray[np.intp], groups: int, weights: NDArray[np.float64], 
 def _replicates(
     file: Source, weight: str, cells: NDArray[np.intp], groups: int, smooth: float
 ) -> NDArray[np.float64] | None:
-    """Return the shares of `groups` by a `Source`'s replicate weights, an array (groups, replicates); None without all.
+    """Return shares by a `Source`'s replicate weights, an array (groups, replicates); None if it lacks some of them.
 
-    `cells` are records' groups; `weight` and `smooth` are as for the shares.
+    `cells`, an array, has the group's number of each record, `groups` is the number of groups; `weight` names the
+    column of weights, and `smooth` is the number of records that are added to each group.
     """
     sums = replicate_weights(file, weight)
     if sums is None:
@@ -176,7 +178,7 @@ def _replicates(
 
 
 def _strange(schema: Schema, table: Any) -> str:
-    """Return words on the columns of a public Arrow table with values the schema does not know, and how many rows."""
+    """Return a sentence: in which columns of a public Arrow table how many rows have values unknown to the schema."""
     from stratsynth.schema.encoding import encode
 
     lost = {}

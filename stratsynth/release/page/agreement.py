@@ -30,7 +30,7 @@ def agreement_figure(certificate: Certificate, named: Callable[[str], str] = str
 
     Args:
         certificate: The certificate.
-        named: The words for a group of this label.
+        named: Function from a group's label to the words for it.
     """
     test, found = certificate.agreement, certificate.declared_and_measured
     groups = [c for c in found if c.what == SHARE]

@@ -97,10 +97,11 @@ def _of_linked(certificate: Certificate) -> list[str]:
 
 
 def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
-    """List of dicts (`columns`, a text; `levels`; `answers`), one for each of the schema's columns and measured pairs.
+    """Return a list of dicts {"columns": a text, "levels", "answers"}, one for each column and measured pair.
 
-    Numeric columns have one more, whose levels are mean and quantiles. Answers are a list of `Asked`, by `squares`, for
-    groups of the columns `by`; a dict without any, or too large for the page, is left out.
+    Numeric columns of the schema have one more, whose levels are mean and quantiles. Answers are a list of `Asked`, by
+    `squares`, of everybody and of groups of the columns `by`; a dict without any, or too large for the page, is left
+    out.
     """
     held = {t.columns for t in squares.tables.everybody}
     for leaf in squares.tables.leaves:
@@ -129,13 +130,16 @@ def _answered_sets(squares: Squares, schema: Schema, by: Sequence[str]) -> list[
 
 
 def _named(schema: Schema, name: str) -> list[str]:
-    """Return the levels of the column `name` as texts, with the meaning in brackets where the schema has one."""
+    """Return a list of texts, the levels of the column `name`, with the meaning in brackets where there is one.
+
+    That is the label of the schema.
+    """
     labels = schema.column(name).labels
     return [f"{level} ({labels[level]})" if level in labels else level for level in schema.levels(name)]
 
 
 def _asked(squares: Squares, columns: tuple[str, ...], by: Sequence[str]) -> list[Asked]:
-    """Return a list of (statistic, group's name, figures, note) on counts and rates of the cells of `columns`.
+    """Return a list of `Asked`, (statistic, group's name, figures, note): counts and rates of the cells of `columns`.
 
     Figures are a list for each cell, as `_figures` gives. Of everybody and of each group of the columns `by`, answered
     by `squares`; a group with an unknown figure is left out.
@@ -156,9 +160,9 @@ def _asked(squares: Squares, columns: tuple[str, ...], by: Sequence[str]) -> lis
 
 
 def _with_bounds(squares: Squares, query: Query, answer: Answer) -> tuple[Answer, list[str]]:
-    """Return the answer to a query with bounds in cells where strata lack a table, and a list of notes, "" elsewhere.
+    """Return (`answer` with bounds in cells where strata lack a table, list of a note for each cell, "" elsewhere).
 
-    The bounds are those of `squares`.
+    It is an `Answer` to `query`, a `Query`; the bounds are those of `squares`.
     """
     unknown = ~np.isfinite(answer.estimate) & ~answer.measured
     other = assumed(squares, query) if unknown.any() else None
@@ -203,9 +207,9 @@ def _number_note(mean: Answer) -> str:
 
 
 def _groups(squares: Squares, by: Sequence[str], size: int) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Yield ((), names) for everybody, then (`by`, names of its groups); not where there are too many figures.
+    """Yield ((), ["everybody"]), then (`by` as a tuple, list of the names of its groups), as far as there is room.
 
-    `size` is the number of figures a group; `squares` answer them.
+    `size` is the number of figures a group; `squares` answer them. Nothing more where there are too many figures.
     """
     schema = squares.tables.schema
     for groups in ((), tuple(by)) if by else ((),):
@@ -219,7 +223,10 @@ def _groups(squares: Squares, by: Sequence[str], size: int) -> Iterator[tuple[tu
 
 
 def _figures(answer: Answer) -> list[list[float | None]]:
-    """Return a list for each cell of an answer: estimate and both intervals' ends, rounded; None if unknown."""
+    """Return a list of lists, one for each cell of `answer`, an `Answer`: estimate, noise_low, noise_high, low, high.
+
+    Numbers are rounded; None if unknown.
+    """
     parts = (answer.estimate, answer.noise_low, answer.noise_high, answer.low, answer.high)
     return [[_rounded(value) if math.isfinite(value) else None for value in row] for row in np.stack(parts, axis=1)]
 

@@ -50,7 +50,7 @@ def both_tables(rows: DrawnRows) -> Iterator[Figure]:
 
 
 def _number_words(column: Numeric, numbers: Array) -> str:
-    """Return text on the `numbers` of a numeric column: range, median, middle half, and the share without one."""
+    """Return text on the array `numbers` of a numeric column: range, median, middle half, and the share without one."""
     real = numbers[~np.isnan(numbers)]
     if not len(real):
         return "no number"
@@ -67,7 +67,10 @@ def _spelt(column: Numeric, number: float) -> str:
 
 
 def _level_words(column: Any, counts: Array) -> str:
-    """Return text on a categorical column: the most frequent of its levels, with meaning and share, by `counts`."""
+    """Return text on a categorical column: the most frequent of its levels, with meaning and share.
+
+    `counts` is an array of numbers of rows by level.
+    """
     order = np.argsort(-counts, kind="stable")[:LEVELS]
     total, labels = max(counts.sum(), 1), column.labels
     parts = []

@@ -40,7 +40,10 @@ STEPS = 4
 
 
 def families(linked: LinkedSchema, tables: Mapping[str, pa.Table], certificate: Certificate) -> list[Section]:
-    """Return a list of the Section on drawn `tables` of a `LinkedSchema`, by a `Certificate`; empty without rows."""
+    """Return a list of one Section on drawn rows of a `LinkedSchema`, `tables`, {name: Arrow table}; [] without rows.
+
+    The `Certificate` says what drawing gave up.
+    """
     rows = DrawnRows(linked, tables)
     if not len(rows.size) or not len(rows.home):
         return []
@@ -113,7 +116,10 @@ def _bars(title: str, note: str, shares: Sequence[tuple[str, float]]) -> Markup:
 
 
 def _side_by_side(title: str, note: str, pictures: Sequence[tuple[str, str, Sequence[tuple[str, float]]]]) -> Figure:
-    """Return a Figure called `title` of several `pictures`, each (title, note, shares by name), with their numbers."""
+    """Return a Figure called `title`, with a `note`, of several `pictures`, side by side, and their numbers.
+
+    Each is (title, note, list of (name, share) pairs).
+    """
     numbers = [[caption, name, share] for caption, _, shares in pictures for name, share in shares]
     return Figure(
         title,
@@ -124,7 +130,7 @@ def _side_by_side(title: str, note: str, pictures: Sequence[tuple[str, str, Sequ
 
 
 def _shares(codes: Array, names: Sequence[str]) -> list[tuple[str, float]]:
-    """Return a list of (name, share of `codes`), codes counting the `names` from 0; without bare ends."""
+    """Return a list of (name, share of `codes`), codes an array that counts `names` from 0; without empty ends."""
     counts = np.bincount(codes, minlength=len(names)).astype(float)
     kept = np.flatnonzero(counts)
     low, top = (kept[0], kept[-1]) if len(kept) else (0, -1)
@@ -141,7 +147,10 @@ def _sizes(rows: DrawnRows) -> Figure:
 
 
 def _by_size(rows: DrawnRows) -> Iterator[tuple[str, Array]]:
-    """Yield (caption, mask of the parents) for each number of child rows that some parent of `DrawnRows` has."""
+    """Yield (caption, mask of the parents) for each number of child rows that some parent of `DrawnRows` has.
+
+    The last, "N+", has those with that many or more.
+    """
     for size in range(int(rows.size.min()), SIZES + 1):
         met = rows.size >= SIZES if size == SIZES else rows.size == size
         if met.any():
@@ -149,7 +158,10 @@ def _by_size(rows: DrawnRows) -> Iterator[tuple[str, Array]]:
 
 
 def _heat(title: str, note: str, first: str, names: Sequence[str], rows: Sequence[tuple[str, Array]]) -> Figure:
-    """Return a `Figure` called `title`, with a `note`: `rows` of (caption, shares), headed `first`, then by `names`."""
+    """Return a `Figure`, a heat map, called `title`, with a `note`: a row for each of `rows`, (caption, shares).
+
+    `first` heads the captions, `names` the arrays of shares.
+    """
     scale = Axis(0.0, max((float(shares.max()) for _, shares in rows), default=0.0))
     shown: list[Row] = [[caption, *map(float, shares)] for caption, shares in rows]
     columns = [Column(first, "text"), *(Column(name, "shade", scale) for name in names)]
@@ -215,7 +227,7 @@ def _pairs(rows: DrawnRows) -> Iterator[Figure]:
 
 
 def _band(bands: Bands, numbers: Array) -> Array:
-    """Return an array, the code of each number's band; the last one for NaN."""
+    """Return an int array, for each of the array `numbers` the code of its band in `bands`; the last one for NaN."""
     found: Array = np.where(
         np.isnan(numbers), len(bands.ends) + 1, np.searchsorted(bands.ends, numbers, side="right")
     ).astype(np.intp)
@@ -267,9 +279,10 @@ def _adult(linked: LinkedSchema) -> float | None:
 
 
 def generations(home: Array, numbers: Array, gap: float, parents: int) -> Array:
-    """Return an array, for each of `parents` the most of its rows of which each is `gap` or more above the one before.
+    """Return an array, for each parent the most of its rows of which each is `gap` or more above the one before.
 
-    Rows have a parent, `home`, and a number, NaN for none.
+    `parents` is their number. `home` is an array, the number of each row's parent, and `numbers` one of the rows'
+    numbers, NaN for none.
     """
     real = ~np.isnan(numbers)
     home, numbers = home[real], numbers[real]

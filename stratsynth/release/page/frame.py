@@ -64,10 +64,10 @@ def release_page(
     but the certificate's.
 
     Args:
-        record: The content of certificate.json.
+        record: The content of certificate.json, a mapping.
         measurements: Content of measurements.parquet, an Arrow table.
         schema: All columns.
-        moved: What rules.json says, if there are rules.
+        moved: The mapping in rules.json, if there are rules; else None.
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
         laws: `Inside` laws of numbers within bins, by column, where they are more than the schema's; None for none.
@@ -217,9 +217,9 @@ def _promise(certificate: Certificate) -> Section:
 
 
 def _sizes(sized: list[GroupSize], names: Names) -> Figure:
-    """Return a Figure, a row a group from the largest: its size in `sized`, and the noise of one count beside it.
+    """Return a Figure, a row for each `GroupSize` in `sized`, the largest first: size, noise of one count beside it.
 
-    `sized` is a list of `GroupSize`; `names`, a `Names`, names groups for readers.
+    `names`, a `Names`, names groups for readers.
     """
     ordered, counted = sorted(sized, key=lambda s: -s.value), names.counted
     scale = Axis.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
@@ -289,7 +289,7 @@ def _made(certificate: Certificate, tables: list[GroupTable], sums: int, moved: 
 
 
 def _cliques(tables: list[GroupTable], counted: str) -> Figure:
-    """Return a Figure of `tables`, a list of `GroupTable`, by set of columns: groups, cells, least and largest sigma.
+    """Return a Figure of `tables`, a list of `GroupTable`: by set of columns groups, cells, least and largest sigma.
 
     `counted` is the noun for what is counted.
     """

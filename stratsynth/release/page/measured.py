@@ -158,13 +158,16 @@ class Names:
         self.order = [EVERYBODY, *(name for name in self._paths if name != EVERYBODY)]
 
     def group(self, name: str) -> str:
-        """Return a group's columns and levels with their meanings; `name` itself if there is no such group."""
+        """Return text for readers: columns and levels, with meanings, of the group labelled `name`.
+
+        Else `name` itself.
+        """
         return self._called.get(name, name)
 
     def cells(self, table: GroupTable) -> list[str]:
-        """Return the list of names of the cells of a `GroupTable` of one column: levels with meanings.
+        """Return a list of names of the cells of a `GroupTable` of one column: levels with meanings.
 
-        "cell 0", ... if not as many.
+        "cell 0", "cell 1", ... if the column has another number of levels.
         """
         try:
             levels = within(self._schema, self._paths.get(table.group, ())).levels(table.clique)
@@ -183,7 +186,10 @@ def named_path(path: StratumPath, certificate: Certificate) -> StratumPath:
 
 
 def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
-    """Return the stratum with names from `merged` (by its items) if it is a merge; else the stratum itself."""
+    """Return the stratum with names from `merged` if it is a merge in it; else the stratum itself.
+
+    `merged` maps a stratum's items, (column, levels) pairs, to its name, one part a column, joined by |.
+    """
     name = merged.get(stratum.items)
     parts = () if name is None else tuple(name.split("|"))
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum

@@ -20,9 +20,9 @@ from stratsynth.report.page import Cell, Column, Figure, Page, Row, Section, Tab
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False, more: Sequence[Fact] = ()) -> str:
-    """Return text for a terminal on a certificate, a mapping: its guarantee, prices, groups, limits (`brief`: names).
+    """Return text for a terminal on a certificate, a mapping: its guarantee, prices, groups, limits.
 
-    `more` facts come last.
+    If `brief`, only the names of limits. `more`, (caption, text) pairs, come last.
     """
     return text.render(certificate_page(certificate, brief=brief, more=more))
 
@@ -33,7 +33,7 @@ def certificate_page(
     """Return the Page of a certificate: guarantee, prices under other notions of neighbour, groups, limits.
 
     Args:
-        record: The content of certificate.json.
+        record: The content of certificate.json, a mapping.
         title: The heading of the page.
         brief: True if limits are named, without their sentences.
         more: Further facts, at the end.
@@ -101,10 +101,10 @@ def price_figure(
     *,
     adaptive: bool,
 ) -> Figure:
-    """Return a Figure, a table of `prices`: epsilon by the step that a unit, `what` in words, can take; None: unknown.
+    """Return a Figure, a table of `prices`, {step that a unit can take: epsilon, None if unknown}.
 
-    `neighbours` is the certificate's notion. `kinds` maps a kind of question to how much more an exchange costs; of an
-    `adaptive` mechanism they are worst cases.
+    `what` names the unit. `neighbours` is the certificate's notion. `kinds` maps a kind of question to {"replace": how
+    many times as much an exchange costs, "charges": their number}; of an `adaptive` mechanism they are worst cases.
     """
     parts = [
         f"{v['replace']:g} times as much in {several(int(v['charges']), *words.CHARGES.get(kind, (kind, kind)))}"

@@ -232,9 +232,9 @@ def protected(certificate: Certificate) -> list[str]:
 
 
 def given_up(drawn: Mapping[str, Any], parent: str, child: str) -> str:
-    """Return a sentence on child rows that were drawn with less than is known, by the counts `drawn` of a drawing.
+    """Return a sentence on child rows that were drawn with less than is known, by `drawn`, a certificate's mapping.
 
-    `parent` and `child` name the two tables.
+    `drawn` has `rows`, a number, and `backed_off`, {column: number}; `parent` and `child` name the two tables.
     """
     by = ", ".join(f"{column} in {number:,}" for column, number in drawn["backed_off"].items())
     return (
@@ -253,9 +253,10 @@ STEPS = {
 
 
 def steps_of(certificate: Certificate) -> dict[str, float | None]:
-    """Return a certificate's prices by step; of two linked tables without strata none that tells groups from values.
+    """Return a dict, a certificate's prices, {step: epsilon, None if unknown}.
 
-    Whatever changes in a parent's rows may change all that is counted of it.
+    Of two linked tables without strata, none that tells groups from values: whatever changes in a parent's rows may
+    change all that is counted of it.
     """
     unit, prices = certificate.unit, certificate.prices
     whole = not isinstance(unit, str) and bool(unit.tables) and not certificate.strata.by
@@ -263,7 +264,7 @@ def steps_of(certificate: Certificate) -> dict[str, float | None]:
 
 
 def without_groups(prices: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return `prices` by step, without those of steps that tell a group from other values."""
+    """Return a dict, the mapping `prices`, {step: epsilon or None}, without steps "move" and "replace-within-group"."""
     return {step: epsilon for step, epsilon in prices.items() if step not in {"move", "replace-within-group"}}
 
 
@@ -311,7 +312,10 @@ def groups(certificate: Certificate) -> int:
 
 
 def joined(levels: Mapping[str, Sequence[str]]) -> str:
-    """Return words for levels by column, "SEX 1 + 2, RACE 3 + 4", of columns with several; "" if none has."""
+    """Return words for `levels`, {column: list of levels}, "SEX 1 + 2, RACE 3 + 4", of columns with several.
+
+    "" if none.
+    """
     return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
@@ -322,7 +326,7 @@ def merges(certificate: Certificate) -> str:
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
-    """Return words on the rows that rules changed, by `moved`, the content of rules.json; ReleaseError if damaged."""
+    """Return words on the rows that rules changed, by `moved`, the mapping in rules.json; ReleaseError if damaged."""
     try:
         rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
         worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
@@ -411,7 +415,7 @@ def citation(certificate: Certificate, returns: Returns = Returns.ROWS) -> list[
 
 
 def warnings(certificate: Certificate) -> list[str]:
-    """Return sentences on a certificate's faults and unverified claims, the gravest first; [] without any."""
+    """Return a list of sentences on a certificate's faults and unverified claims, the gravest first; [] without any."""
     found = [notice.text for notice in certificate.notices]
     if not certificate.private:
         found.insert(0, certificate.warning or "NOT PRIVATE")
@@ -457,7 +461,7 @@ def benchmark_words(stated: BenchmarkStated) -> str:
 def group_facts(certificate: Certificate, named: Callable[[str], str] = str) -> Iterator[Fact]:
     """Yield (caption, text) pairs on a certificate's groups: shares, merges, small groups, epsilons of their own.
 
-    `named` turns a group's name into the words shown.
+    `named` is a function from a group's name to the words shown.
     """
     found = certificate.strata
     yield "Groups", strata(certificate)
