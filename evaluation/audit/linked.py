@@ -62,7 +62,7 @@ class UnsharedRows(LinkedRows):
 
     def __init__(self, counted: CountedTables, slots: Mapping[str, Slot]) -> None:
         """Take the rows of each counted table in `slots`, at full weight."""
-        self._slots = {}
+        super().__init__(counted, slots)
         for slot, rows in slots.items():
             schema = counted.of(slot)
             codes = {named(slot, name): column for name, column in rows.codes.items()}
