@@ -162,6 +162,15 @@ def test_where_only_the_kind_with_child_rows_is_fitted_the_columns_of_others_are
         occupied.sample_tables(5, seed=1, where={"VACS": "rent"})
 
 
+def test_a_registry_record_is_of_pairs_of_tables_and_sample_names_the_way(release, tmp_path, capsys):
+    folder = release.save(tmp_path / "r", rows=20)
+    person = ("--name", "x", "--slug", "x-1", "--curator", "x", "--use", "x", "--region", "x", "--author", "x")
+    assert command("certificate", folder, "--registry", "--published", "2026-01-01", *person) == 0
+    assert "Two pairs of tables are adjacent if one household" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="draws two linked tables and not one: see `sample_tables`"):
+        release.sample(3)
+
+
 def test_strata_by_a_column_of_the_reference_person_keep_its_level_and_merged_ones():
     shares = public(R_SEX=["1", "2"], share=[0.3, 0.7])
     table = ss.open_tables(*homes.tables(300), schema=homes.SCHEMA, declared_size=300)
