@@ -55,6 +55,7 @@ class AIM(Poolable[Graphical]):
     adaptive: ClassVar[bool] = True
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
     paper: ClassVar = papers.AIM

@@ -2,6 +2,7 @@
 
 mechanism     budgets of everybody and of strata, and refusals
 specialised   questions of one stratum
+raked         strata's models, moved together to everybody's tables
 """
 
 from stratsynth.adapters.pooled.mechanism import Pooled

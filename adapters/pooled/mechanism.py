@@ -3,8 +3,9 @@
 A part of the budget fits the base mechanism on everybody, without the columns that define the strata. Then, under
 parallel composition, every stratum starts from that model and spends the rest on a few marginals of its own, chosen as
 in AIM: by the model's error there, less the noise that measuring would bring. Its model is the pooled one, moved no
-farther than its own tables require, so a stratum too small to measure anything keeps the pooled distribution. Rows are
-drawn by the strata's public weights.
+farther than its own tables require, so a stratum too small to measure anything keeps the pooled distribution. At last
+all that measured something are raked together, so that their mixture has everybody's tables, which are the less noisy
+ones. Rows are drawn by the strata's public weights.
 
 A graphical model (AIM, MST) is moved by new terms, GEM's network by training it on from its own parameters. Levels
 merged in a stratum vary there and are missing from the pooled model: a graphical model takes them in, a network cannot,
@@ -23,14 +24,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import IN_RHO
+from stratsynth.adapters.pooled.raked import raked
 from stratsynth.adapters.pooled.specialised import Specialised
 from stratsynth.adapters.shared.learner import Learner, Poolable
-from stratsynth.adapters.shared.rounds import down, usual_rounds
+from stratsynth.adapters.shared.rounds import MEASURE, down, usual_rounds
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.layout.layout import lay_out
 from stratsynth.mechanisms import Mechanism, Public, make, once
 from stratsynth.questions import Choose, Counts, Program, Question, Split, Work
+from stratsynth.questions.counts import table_sigma
 from stratsynth.settings import at
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified, drawn_by, known_shares
@@ -43,8 +46,8 @@ if TYPE_CHECKING:
 
 FAST = 60
 """Divisor of the rounds: with share = "auto", everybody's model gets 1 - rounds / FAST of the budget. Where that pays
-for many rounds, everybody is soon well known, and strata have more to learn. Chosen on the excerpt by `scripts/bench
-pooled`."""
+for many rounds, everybody is soon well known, and strata have more to learn. Rounds are those of everybody, or, where
+everybody's model grows with its budget, of a person's stratum. Chosen on the excerpt by `scripts/bench pooled`."""
 SHARES = (0.3, 0.7)
 """Smallest and largest share that "auto" gives everybody's model."""
 
@@ -137,7 +140,7 @@ class Pooled(Groupwise[Any]):
         if any(allot.currency not in IN_RHO for allot in asked):
             raise Unsupported(f"pooled: strata are counted in zCDP; {self.inner.name} spends otherwise.")
         layout = self.strata(public, budget)
-        if 0 < self.part(public, budget.zcdp().rho) < 1 and not self.inner.merges:
+        if 0 < self.part(public, budget.zcdp().rho, budget) < 1 and not self.inner.merges:
             for stratum in layout.strata:
                 if any(len(some) > 1 for _, some in stratum.items):
                     raise Unsupported(
@@ -161,7 +164,9 @@ class Pooled(Groupwise[Any]):
         pooled, rest = self._divide(public, allot)
         everybody = yield from self.inner.learned(self._everybody(public), pooled, first)
         public = self.sized(public, everybody.total, allot.promise)
-        return (yield from self._specialised(everybody).steps(public, rest, second))
+        model = yield from self._specialised(everybody).steps(public, rest, second)
+        # strata keep to public tables, which know nothing of each other
+        return model if public.known else raked(model, everybody, self._noise(public, rest))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
         """Program that asks a fit's questions on public facts, for the allotment, by `rng`; returns a model or None."""
@@ -173,18 +178,31 @@ class Pooled(Groupwise[Any]):
             return None
         return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
-    def part(self, public: Public, rho: float) -> float:
-        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by public size and columns."""
+    def part(self, public: Public, rho: float, promise: Budget) -> float:
+        """Return the fraction, 0 to 1, of `rho` for everybody's model: as set, or by public facts and the promise."""
         if self.share != "auto":
             return float(self.share)
         # few rounds: most goes to the pooled model, as strata could not measure much by themselves
-        rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
+        # with a prior, whose rows make up for everybody's budget, by everybody's rounds in any case
+        growing = self.inner.grows and public.prior is None
+        people = self._people(public, promise) if growing else public.size or 0
+        rounds = usual_rounds(len(public.schema.names), people, rho)
         return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
+
+    def _people(self, public: Public, promise: Budget) -> float:
+        """Return the size of the stratum that a person is in, on average, by public facts and the fit's budget."""
+        return (public.size or 0) * sum(share**2 for share in self.strata(public, promise).shares.values())
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
         """Return two Allotments by public facts, parts of `allot`: for everybody's model, and for the strata."""
-        amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
+        amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount, allot.promise)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
+
+    def _noise(self, public: Public, rest: Allotment) -> float:
+        """Return the usual sigma of a stratum's table, for the strata's allotment, by public facts."""
+        columns = len(public.schema.names) - len(self.by)
+        rounds = usual_rounds(columns, self._people(public, rest.promise), rest.rho)
+        return table_sigma(MEASURE * rest.rho / rounds, public.schema, public.neighbours)
 
     def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
         """Return the `Stratified` of all strata, each going on from everybody's `Learner`, which is None in a plan."""

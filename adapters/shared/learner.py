@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,9 @@ class Learner(ABC, Generic[M]):
 
 class Poolable(Mechanism[M]):
     """A mechanism that strata can go on from; it declares `merges`, `learned` and `candidates` instead of `steps`."""
+
+    grows: ClassVar[bool] = False
+    """True if the model grows with its budget, as by rounds, so that everybody's is worth more of it in `Pooled`."""
 
     @property
     @abstractmethod

@@ -69,6 +69,9 @@ def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.
 
     schema = survey(Path(acs))
     frame = texts(Path(acs), schema.names)
+    if "PUMA" in schema.names and not frame["PUMA"].isin(schema.levels("PUMA")).all():  # areas of one state
+        areas = ss.Categorical(levels=tuple(sorted(frame["PUMA"].unique())))
+        schema = ss.Schema({**schema.columns, "PUMA": areas})
     counted = frame.groupby(by).size().div(len(frame)).rename("share").reset_index()
     every = pd.MultiIndex.from_product([schema.levels(c) for c in by], names=by).to_frame(index=False)
     merged = every.merge(counted, how="left").fillna({"share": 0.0})

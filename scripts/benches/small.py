@@ -81,7 +81,7 @@ def _made(way: str, kind: str) -> Any:
 
 
 @contextmanager
-def _replaced(back: Back) -> Iterator[None]:
+def replaced(back: Back) -> Iterator[None]:
     """Replace constants and functions of modules of adapters, which are loaded, for the time of a fit."""
     new = {(name, key): value for name, some in back.items() for key, value in some.items()}
     before = {(name, key): getattr(_module(name), key) for name, key in new}
@@ -100,7 +100,7 @@ def _module(name: str) -> ModuleType:
 
 def _error(frame: pd.DataFrame, schema: Schema, mechanism: Any, epsilon: float, seed: int, back: Back) -> float:
     """Return the mean L1, 0 to 2, of the model's triples of one fit against the rows."""
-    with warnings.catch_warnings(), _replaced(back):
+    with warnings.catch_warnings(), replaced(back):
         warnings.simplefilter("ignore")
         table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)
         budget = ss.Budget(epsilon=epsilon, delta=DELTA)

@@ -1,6 +1,7 @@
 """Pooled: what both stages ask and pay, what strata keep and move, and what is refused."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_both_stages_cost_what_they_were_given(people, schema, weights, base, sh
     release = fitted(how, people, schema)
     recompute.check(release.certificate)
     rho = Fraction(release.certificate["guarantee"]["rho"])
-    part = how.part(Public(schema, ROWS), float(rho))
+    part = how.part(Public(schema, ROWS), float(rho), BUDGET)
     everybody, strata = spent(release)
     assert float(everybody) == pytest.approx(part * float(rho), rel=1e-9)
     for own in strata.values():
@@ -156,11 +157,17 @@ def test_groups_are_nearer_than_by_either_alone(people, schema, weights):
 
 
 def test_the_share_follows_public_sizes(schema, weights):
-    how = Pooled(base="mst", by=BY, weights=weights)
-    parts = [how.part(Public(schema, size), 1e-4) for size in (0, 1_000, 30_000, 300_000, 10**9)]
-    assert parts == sorted(parts, reverse=True)
-    assert (parts[-1], parts[0]) == SHARES
-    assert how.part(Public(schema, 30_000), 1.0) < how.part(Public(schema, 30_000), 1e-4)
+    every = []
+    for base in ("mst", "aim"):
+        how = Pooled(base=base, by=BY, weights=weights)
+        parts = [how.part(Public(schema, size), 1e-4, BUDGET) for size in (0, 1_000, 30_000, 300_000, 10**9)]
+        assert parts == sorted(parts, reverse=True)
+        assert (parts[-1], parts[0]) == SHARES
+        assert how.part(Public(schema, 30_000), 1.0, BUDGET) < how.part(Public(schema, 30_000), 1e-4, BUDGET)
+        every.append(parts)
+    assert every[1][3] > every[0][3]  # everybody's AIM grows with its budget, a tree does not
+    prior = SimpleNamespace(codes={})
+    assert how.part(Public(schema, 300_000, prior=prior), 1e-4, BUDGET) == every[0][3]  # and a prior is there at once
 
 
 def test_a_plan_foresees_both_stages(schema, weights):

@@ -72,7 +72,8 @@ def test_both_stages_cost_what_they_were_given(people, schema, weights, share):
         spent[label] = spent.get(label, Fraction(0)) + Fraction(charge["rho"])
     assert set(spent) == {"everybody", "0", "1"}  # the others are too small, which is decided before asking
     everybody = spent.pop("everybody")
-    assert float(everybody) == pytest.approx(how.part(Public(schema, ROWS), float(rho)) * float(rho), rel=1e-9)
+    part = how.part(Public(schema, ROWS), float(rho), BUDGET)
+    assert float(everybody) == pytest.approx(part * float(rho), rel=1e-9)
     for own in spent.values():
         assert everybody + own <= rho
         assert float(everybody + own) == pytest.approx(float(rho), rel=1e-9)

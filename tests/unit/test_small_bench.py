@@ -14,7 +14,7 @@ def test_what_is_taken_back_is_there_again_after_the_fit(way):
     before = {(name, key): getattr(small._module(name), key) for name, some in back.items() for key in some}
 
     def fails():
-        with small._replaced(back):
+        with small.replaced(back):
             new = [(getattr(small._module(n), key), value) for n, some in back.items() for key, value in some.items()]
             assert all(one is other for one, other in new)
             raise ArithmeticError  # as a fit may
