@@ -376,6 +376,12 @@ def test_schema_check_shows_the_headers_of_tables_that_lack_a_column(place, caps
     assert "SPORDER" in found["tables"]["person"]["absent"]
 
 
+def test_a_recipe_without_a_source_of_weights_is_told_what_is_missing(place, capsys):
+    (place / "recipe.toml").write_text(RECIPE.replace('source = "public"\n', ""), encoding="utf-8")
+    assert command("plan", place / "recipe.toml") == 2
+    assert "[weights] source is missing; it is one of public" in " ".join(capsys.readouterr().err.split())
+
+
 def test_check_says_so_if_no_household_is_of_the_counted_kind(place, capsys):
     parents, _ = homes.tables_of_kinds(300)
     parents.assign(KIND=np.where(parents["KIND"] == 1, 7, parents["KIND"])).to_csv(
