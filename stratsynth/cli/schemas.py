@@ -20,6 +20,9 @@ schema_app = typer.Typer(
     rich_markup_mode=None,
 )
 
+STAMP = "Computed from the data without a charge; not for publication."
+"""Words that a page of private data is stamped with."""
+
 Data = Annotated[
     Path,
     typer.Argument(
@@ -79,20 +82,42 @@ def schema_check(
 
 
 def echo_linked(parent: Path, child: Path, schema: Path, *, as_json: bool) -> None:
-    """INTERNAL: print how files `parent`, `child` fit a schema, perhaps `as_json`; exit code 1 if over 1 % is lost."""
+    """INTERNAL: print how files `parent`, `child` fit a schema, perhaps `as_json`; exit code 1 if over 1 % is lost.
+
+    Where a column is absent, the headers are printed instead, and the exit code is 2.
+    """
     from stratsynth.data.linked_check import check_linked
     from stratsynth.data.sources import open_source
     from stratsynth.schema.linked import LinkedSchema
 
-    linked = LinkedSchema.load(schema)
-    found = check_linked(linked, open_source(parent), open_source(child))
+    linked, sources = LinkedSchema.load(schema), (open_source(parent), open_source(child))
+    lacking = _lacking(linked, [source.columns() for source in sources])
+    if lacking:
+        if as_json:
+            print_json({"INTERNAL": True, "ok": False, "tables": lacking})
+        else:
+            lead = [f"{table}: {text}" for table, found in lacking.items() for text in check_page(found).lead]
+            swapped = len(lacking) > 1 and not _lacking(linked, [source.columns() for source in sources[::-1]])
+            hint = [f"The files are in the wrong order: that of {linked.names[0]} comes first."] if swapped else []
+            echo(render(Page("", lead=[*lead, *hint], internal=STAMP)))
+        raise typer.Exit(2)
+    found = check_linked(linked, *sources)
     if as_json:
         print_json(found.to_dict())
     else:
-        stamp = "Computed from the data without a charge; not for publication."
-        echo(render(Page("", lead=found.lines, internal=stamp)))
+        echo(render(Page("", lead=found.lines, internal=STAMP)))
     if not found.ok:
         raise typer.Exit(1)
+
+
+def _lacking(linked: Any, headers: Sequence[Sequence[str]]) -> dict[str, dict[str, Any]]:
+    """INTERNAL: return {table: {absent, header}} of tables, in order, whose header lacks columns or has one twice."""
+    wanted = (*linked.parent.names, linked.key), (*linked.child.names, *linked.beside)
+    found = {
+        table: {"absent": [name for name in names if list(header).count(name) != 1], "header": list(header)}
+        for table, names, header in zip(linked.names, wanted, headers, strict=True)
+    }
+    return {table: facts for table, facts in found.items() if facts["absent"]}
 
 
 def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
@@ -128,7 +153,6 @@ def check_schema(data: Path, schema: Path, table: str | None = None, query: str 
 
 def check_page(found: Mapping[str, Any]) -> Page:
     """Return the Page, stamped INTERNAL, of the mapping `found` of `check_schema`: rows and values that do not fit."""
-    stamp = "Computed from the data without a charge; not for publication."
     if "absent" in found:
         header = ", ".join(found["header"])
         printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in header)
@@ -139,7 +163,7 @@ def check_page(found: Mapping[str, Any]) -> Page:
             *absent_words(found["absent"], found["header"]),
             f"The data's header: {printable}",
         ]
-        return Page("", lead=lead, internal=stamp)
+        return Page("", lead=lead, internal=STAMP)
     lead = [
         f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
         *_lines_left_out(found.get("lines_left_out", {})),
@@ -160,7 +184,7 @@ def check_page(found: Mapping[str, Any]) -> Page:
         Column("levels never seen", "text"),
     ]
     table = Table("", heads, rows, most=len(rows))
-    return Page("", lead=lead, sections=[Section("columns", "", figures=[Figure("", table=table)])], internal=stamp)
+    return Page("", lead=lead, sections=[Section("columns", "", figures=[Figure("", table=table)])], internal=STAMP)
 
 
 def _first(names: Sequence[str]) -> str:

@@ -186,7 +186,8 @@ class Model(ABC):
     def _refused(self, wanted: Returns) -> UsageError:
         """Return the UsageError that this model cannot give `wanted`, with what it gives and where."""
         gives, _, door = _GIVES[self.returns]
-        return UsageError(f"this release {gives} and {_GIVES[wanted][1]}: see {door}.")
+        both = self.returns == Returns.TABLES and wanted == Returns.ROWS
+        return UsageError(f"this release {gives} and {'not one' if both else _GIVES[wanted][1]}: see {door}.")
 
 
 class TableModel(Model):

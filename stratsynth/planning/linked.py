@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CELL = 16
 """Bytes of a cell in an exact and a noisy table."""
+NEAR = 0.5
+"""Part of the declared size with which a plan looks for the border of few parents."""
 
 
 def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...]:
@@ -35,14 +37,20 @@ def linked_plans(prepared: Prepared, found: Rehearsal) -> tuple[StratumPlan, ...
     )
 
 
-def planned(prepared: Prepared) -> dict[StratumPath, Mapping[str, float]]:
-    """Return, of a `Prepared` fit, {path of a stratum, () without: {counted table: number of parents planned with}}."""
+def planned(prepared: Prepared, part: float = 1.0) -> dict[StratumPath, Mapping[str, float]]:
+    """Return, of a `Prepared` fit, {path of a stratum, () without: {counted table: number of parents planned with}}.
+
+    With `part`, the plan is that of a declared size that is so much of what is declared.
+    """
     how, layout, budget = prepared.mechanism.fitted, prepared.strata, prepared.budget
+    public = prepared.public
+    if part < 1.0 and public.size is not None:
+        public = replace(public, size=max(1, round(part * public.size)))
     if layout is None:
-        return {(): how.planned_tables(prepared.public, prepared.allot)}
+        return {(): how.planned_tables(public, prepared.allot)}
     found: dict[StratumPath, Mapping[str, float]] = {}
     for stratum in layout.strata:
-        inside = prepared.public.within(stratum, layout.shares[stratum], exact=layout.weights.exact)
+        inside = public.within(stratum, layout.shares[stratum], exact=layout.weights.exact)
         own = how.price(inside, replace(budget, epsilon=layout.epsilons[stratum]))
         found[stratum,] = how.planned_tables(inside, own)
     return found
@@ -63,13 +71,15 @@ def linked_words(prepared: Prepared) -> str:
         f'fit of few {parent}s at its epsilon does unless children = "chain" says otherwise: two models of further '
         f"{child} rows would learn too little. What ties these to one another is given up"
     )
-    chain = (
-        f"{child} rows are drawn one after another, with the state of their {parent}; near the fewest {parent}s for "
-        f'which a fit does so, tables of one {child} row are more accurate with children = "independent"'
-    )
-    sizes = planned(prepared)
+    sizes, fewer = planned(prepared), planned(prepared, NEAR)
     few = [path for path, slots in sizes.items() if REST in slots]
     many = [path for path, slots in sizes.items() if OTHERS in slots]
+    chain = f"{child} rows are drawn one after another, with the state of their {parent}"
+    if any(REST in fewer[path] for path in many):
+        chain += (
+            f". Of half as many {parent}s a fit would draw each by itself: so near that border, tables of a {child}'s "
+            f'columns alone may be nearer with children = "independent", and those within {parent}s farther away'
+        )
     if few and many:
         return f"{said} In {' and '.join(map(label, few))}, {alone}. In {' and '.join(map(label, many))}, {chain}"
     one = alone if few else chain

@@ -198,7 +198,10 @@ def _prior(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "Prior", text
     if linked := prior.get("linked"):
         homes = prior["tables"][0]["people"]
-        text = f"{prior['origin']}: {prior['citation']}; {linked:,} tables of the counted columns, of {homes:,} parents"
+        text = (
+            f"{prior['origin']}: {prior['citation']}; {linked:,} tables of the counted columns, of two linked tables, "
+        )
+        text += f"{homes:,} rows in the first"
         yield "Prior", f"{text}. Paid answers decide how much they count"
     for table in prior.get("tables", ()) if not linked else ():
         error = f"standard error {table['error']:.2g}" if table["error"] else "taken to be exact for its population"

@@ -94,6 +94,12 @@ class LinkedWhere:
         above, below = self.linked.names
         found = np.ones(len(rows.size), dtype=bool)
         for name, allowed in self.parent.items():
+            if name not in tables[above].column_names:
+                column = self.linked.kind_column
+                raise UsageError(
+                    f"where: {name} is a column of other kinds of {above} alone, and this release has none of them: a "
+                    f"fit in strata by {column} would."
+                )
             found &= np.isin(rows.codes(above, name), list(allowed))
         for name, allowed in self.counts.items():
             count = self.linked.counts[name]

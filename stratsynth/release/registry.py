@@ -177,6 +177,7 @@ def _protection(release: Release) -> dict[str, Any]:
     certificate = release.statement
     guarantee, currency = certificate.guarantee, Currency(certificate.guarantee.currency)
     unit, exchanged = words.unit(certificate), certificate.neighbours == "replace"
+    data = "pairs of tables" if isinstance(release.model.schema, CountedTables) else "tables"
     step = f"one {unit} is exchanged for any other" if exchanged else f"one {unit} is added or removed"
     if named := ", ".join(certificate.public_columns):
         step = f"the values of one {unit} in the columns other than {named} change"
@@ -190,7 +191,7 @@ def _protection(release: Release) -> dict[str, Any]:
         },
         "privacy_loss": {
             "privacy_unit": certificate.unit if isinstance(certificate.unit, str) else certificate.unit.column,
-            "privacy_unit_details": f"Two tables are adjacent if {step}.",
+            "privacy_unit_details": f"Two {data} are adjacent if {step}.",
             "privacy_parameters": {
                 "epsilon": guarantee.epsilon,
                 "delta": guarantee.delta,
@@ -219,7 +220,9 @@ def _columns(schema: Schema) -> Iterator[str]:
     """Yield words on each column of a schema: its name, range or number of categories."""
     for name, column in schema.columns.items():
         if isinstance(column, Numeric):
-            ends = [column.spell(x) if isinstance(column, Temporal) else f"{x:g}" for x in (column.lower, column.upper)]
+            ends = [
+                column.spell(x) if isinstance(column, Temporal) else f"{x:.15g}" for x in (column.lower, column.upper)
+            ]
             kind = column.kind if isinstance(column, Temporal) else "number"
             yield f"{name}, a {kind} from {ends[0]} to {ends[1]} in {column.size} categories"
         else:

@@ -95,6 +95,9 @@ class CountedTables(Schema):
         """Return the column of this `name`, or the counted one of a parent's column; SchemaError if there is none."""
         of_parents = (PARENT, *self.linked.kinds)
         own = [] if name in self.columns else [s for s in of_parents if named(s, name) in self.columns]
+        if name not in self.columns and not own and named(PARENT, REFERENCE + name) in self.columns:
+            above, below = self.linked.names
+            raise SchemaError(f"there is no column {name!r} of a {above}; that of its first {below} is R_{name}")
         return super().column(named(own[0], name) if own else name)
 
     def restrict(self, names: Iterable[str]) -> Schema:

@@ -145,7 +145,7 @@ def _between(column: Categorical | Numeric, name: str, first: str, last: str) ->
         return inside
     if not touched:
         ends_known = f"{column.spell(column.lower)} to {column.spell(column.upper)}"
-        raise SchemaError(f"column {name} has numbers from {ends_known} alone, and none from {first} to {last}")
+        raise SchemaError(f"column {name} has numbers from {ends_known} alone, and none in {first}..{last}")
     cut = [repr(level) for level, _, _ in touched if level not in inside]
     nearest = _spelt(column, touched[0][1], touched[-1][2])
     raise SchemaError(

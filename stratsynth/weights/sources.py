@@ -193,9 +193,8 @@ class Place:
         source = source_of(name)
         if source is None:
             hint = nearest(str(name), SOURCES)
-            raise RecipeError(
-                f"{self.where} source: {name!r} is not supported; it is one of {', '.join(SOURCES)}{hint}."
-            )
+            wrong = " is missing" if name is None else f": {name!r} is not supported"
+            raise RecipeError(f"{self.where} source{wrong}; it is one of {', '.join(SOURCES)}{hint}.")
         keys = {key: value for key, value in section.items() if key != "source"}
         kinds = {key: known.kind for key, known in source.keys.items()}
         check_keys(keys, kinds, self.where, f" with source {source.name!r}")

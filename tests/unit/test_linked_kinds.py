@@ -141,6 +141,36 @@ def test_conditions_are_met_in_strata_and_queries_are_refused(release):
         release.query(["AREA"])
 
 
+def test_the_page_of_kinds_pictures_the_counted_kind_and_sends_nobody_to_a_query(release, tmp_path):
+    page = " ".join((release.save(tmp_path / "r", rows=200, seed=1) / "report.html").read_text("utf-8").split())
+    parents = release.sample_tables(200, seed=1)[0]
+    assert f"Pictures are of the {(parents['KIND'] == '1').sum()} households with KIND 1" in page
+    assert "0 person rows</span>" not in page
+    assert "stratsynth query" not in page.split("The groups")[0]
+    assert "Ask and" not in page
+
+
+def test_where_only_the_kind_with_child_rows_is_fitted_the_columns_of_others_are_not_missed(tmp_path):
+    table = ss.open_tables(*homes.tables_of_kinds(200), schema=homes.OF_KINDS, declared_size=150)
+    occupied = ss.fit(MST, table, BUDGET, seed=0)
+    folder = occupied.save(tmp_path / "release", rows=20)
+    assert "VACS" not in pq.read_schema(folder / "household.parquet").names
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Pictures are of" not in page
+    assert "stratsynth query" in page
+    with pytest.raises(UsageError, match=r"VACS is a column of other kinds of household alone.*in strata by KIND"):
+        occupied.sample_tables(5, seed=1, where={"VACS": "rent"})
+
+
+def test_a_registry_record_is_of_pairs_of_tables_and_sample_names_the_way(release, tmp_path, capsys):
+    folder = release.save(tmp_path / "r", rows=20)
+    person = ("--name", "x", "--slug", "x-1", "--curator", "x", "--use", "x", "--region", "x", "--author", "x")
+    assert command("certificate", folder, "--registry", "--published", "2026-01-01", *person) == 0
+    assert "Two pairs of tables are adjacent if one household" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="draws two linked tables and not one: see `sample_tables`"):
+        release.sample(3)
+
+
 def test_strata_by_a_column_of_the_reference_person_keep_its_level_and_merged_ones():
     shares = public(R_SEX=["1", "2"], share=[0.3, 0.7])
     table = ss.open_tables(*homes.tables(300), schema=homes.SCHEMA, declared_size=300)
@@ -201,6 +231,9 @@ def test_a_plan_has_a_row_for_each_counted_table_of_each_stratum():
     said = " ".join(str(mixed).split())
     assert "In 2, each person row but the first is drawn by itself" in said
     assert "In 1, person rows are drawn one after another" in said
+    assert "Of half as many" not in said
+    near = " ".join(str(ss.plan(MST, homes.SCHEMA, BUDGET, declared_size=3_000)).split())
+    assert "Of half as many households a fit would draw each by itself" in near
 
 
 def test_without_strata_no_step_tells_a_group_from_other_values(tmp_path):
@@ -221,7 +254,10 @@ def test_without_strata_no_step_tells_a_group_from_other_values(tmp_path):
     [
         (by("parent.TEN", shares=public(**{"parent.TEN": ["1", "2"]}, share=[0.5, 0.5])), "by itself: TEN, not"),
         (by("NP", shares=public(NP=[*"12345", "6+"], share=[0.5] + [0.1] * 5)), "NP is made of child rows"),
-        (by("SEX", shares=public(SEX=["1", "2"], share=[0.5, 0.5])), "no column 'SEX'"),
+        (
+            by("SEX", shares=public(SEX=["1", "2"], share=[0.5, 0.5])),
+            "no column 'SEX' of a household; that of its first person is R_SEX",
+        ),
         (by("TEN", shares=ss.Weights.private(share=0.1)), "private weights are counts of one table"),
         (by("TEN", how="mst"), "take the mechanism linked"),
     ],
@@ -323,6 +359,27 @@ def test_a_recipe_in_strata_of_kinds_from_check_to_verify(place, capsys):
     assert command("fit", recipe) == 0
     assert command("verify", release, "--ledger", place / "homes.ledger") == 0
     assert pq.read_metadata(release / "household.parquet").num_rows == 60
+
+
+def test_schema_check_shows_the_headers_of_tables_that_lack_a_column(place, capsys):
+    words = ("--schema", place / "homes.toml")
+    assert command("schema", "check", place / "persons.csv", "--child", place / "households.csv", *words) == 2
+    said = " ".join(capsys.readouterr().out.split())
+    assert "household: Not in the data, or more than once: KIND, TEN, AREA, VACS." in said
+    assert "person: The data's header: SERIALNO, TEN, KIND" in said
+    assert "The files are in the wrong order: that of household comes first." in said
+    again = place / "households.csv"
+    assert command("schema", "check", again, "--child", again, *words, "--json") == 2
+    found = json.loads(capsys.readouterr().out)
+    assert [*found["tables"]] == ["person"]
+    assert found["INTERNAL"]
+    assert "SPORDER" in found["tables"]["person"]["absent"]
+
+
+def test_a_recipe_without_a_source_of_weights_is_told_what_is_missing(place, capsys):
+    (place / "recipe.toml").write_text(RECIPE.replace('source = "public"\n', ""), encoding="utf-8")
+    assert command("plan", place / "recipe.toml") == 2
+    assert "[weights] source is missing; it is one of public" in " ".join(capsys.readouterr().err.split())
 
 
 def test_check_says_so_if_no_household_is_of_the_counted_kind(place, capsys):

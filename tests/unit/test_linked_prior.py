@@ -97,7 +97,7 @@ def test_the_certificate_names_it_and_verify_compares_both_files(tmp_path, befor
     paths[1].write_bytes(paths[1].read_bytes() + b"\n")
     assert not ss.verify(folder, prior=paths).ok
     plan = ss.plan(MST, homes.SCHEMA, BUDGET, declared_size=200, prior=ss.Prior.linked(*before, citation="last year"))
-    assert "tables of the counted columns, of 800 parents" in " ".join(str(plan).split())
+    assert "tables of the counted columns, of two linked tables, 800 rows in the first" in " ".join(str(plan).split())
 
 
 def _cliques(before):

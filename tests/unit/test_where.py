@@ -83,7 +83,7 @@ def test_a_date_names_the_bin_that_is_that_day_alone():
         ("SEX", [["1"]], "such as {'SEX': '1'}"),
         ("SEX", "7..", "no level from 7 to"),
         ("YEARS", 12, "numbers from 0 to 9 alone, and no 12"),
-        ("YEARS", "20..30", "numbers from 0 to 9 alone, and none from 20 to 30"),
+        ("YEARS", "20..30", "numbers from 0 to 9 alone, and none in 20..30"),
         ("YEARS", "a..b", "'a' is no end of a range"),
         ("YEARS", 2.5, "no 2.5"),
         ("AGE", 4, "4 is one number of '3-5': name that, or a range of whole bins, such as '3..5'"),

@@ -31,7 +31,8 @@ def both_tables(rows: DrawnRows) -> Iterator[Figure]:
     linked = rows.linked
     for of, schema in zip(linked.names, (linked.parent, linked.child), strict=True):
         made: list[Row] = []
-        for name, column in schema.columns.items():
+        drawn = rows.tables[of].column_names  # without columns of other kinds alone, where one kind is fitted
+        for name, column in ((name, column) for name, column in schema.columns.items() if name in drawn):
             if isinstance(column, Numeric):
                 made.append([name, _number_words(column, rows.numbers(of, name))])
             else:
@@ -39,7 +40,7 @@ def both_tables(rows: DrawnRows) -> Iterator[Figure]:
                 counts = np.bincount(codes[codes >= 0], minlength=column.size)
                 made.append([name, _level_words(column, counts)])
         for name in linked.counts:  # those that the parent's own columns lack
-            if name in rows.tables[of].column_names and name not in schema.columns:
+            if name in drawn and name not in schema.columns:
                 numbers = np.asarray(rows.tables[of].column(name), dtype=float)
                 made.append([name, _number_words(COUNTED, numbers)])
         caption = f"{several(rows.tables[of].num_rows, 'row')}."

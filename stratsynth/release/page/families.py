@@ -52,13 +52,33 @@ def families(linked: LinkedSchema, tables: Mapping[str, pa.Table], certificate: 
         (
             f"{several(len(rows.size), parent)} and {several(len(rows.home), f'{child} row')}, as they lie beside this "
             f"file: what follows was counted in them, and has the noise of the measured tables and the errors of the "
-            f"models. A share of few {parent}s is mostly chance. Counts with intervals: stratsynth query."
+            f"models. A share of few {parent}s is mostly chance."
+            + ("" if certificate.strata.by else " Counts with intervals: stratsynth query.")
         )
     ]
-    figures = [_sizes(rows), *_counts(rows), *_pairs(rows), *_generations(rows), *_sums(rows), *both_tables(rows)]
+    own = _counted_kind(rows)
+    if own is not rows:
+        kind = f"{linked.kind_column} {' or '.join(linked.occupied[str(linked.kind_column)])}"
+        text.append(
+            f"Pictures are of the {several(len(own.size), parent)} with {kind}; tables of columns are of all kinds."
+        )
+    drawn = [_sizes(own), *_counts(own), *_pairs(own), *_generations(own), *_sums(own)] if len(own.home) else []
+    figures = [*drawn, *both_tables(rows)]
     return [
         Section("families", f"The {parent}s", text=text, facts=list(_given_up(linked, certificate)), figures=figures)
     ]
+
+
+def _counted_kind(rows: DrawnRows) -> DrawnRows:
+    """Return `DrawnRows` of the parents of the counted kind with their child rows: `rows` if no other was drawn."""
+    linked, column = rows.linked, rows.linked.kind_column
+    if column is None:
+        return rows
+    (above, parents), (below, children) = rows.tables.items()
+    kept = np.isin(rows.codes(above, column), linked.codes_of()[column])
+    if kept.all():
+        return rows
+    return DrawnRows(linked, {above: parents.filter(kept), below: children.filter(kept[rows.home])})
 
 
 def _given_up(linked: LinkedSchema, certificate: Certificate) -> Iterator[tuple[str, str]]:

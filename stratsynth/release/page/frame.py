@@ -87,6 +87,7 @@ def release_page(
     sized = sizes(counted, estimates) if linked is None else []
     own, by = chapters(names.group), certificate.strata.by
     drawn = [] if linked is None or tables is None else families(linked.linked, tables, certificate)
+    nearer = [*(["Ask"] if asked else []), *(["the sizes of groups"] if sized else [])]
     compared = agreement_figure(certificate, names.group)
     several_rows = (
         []
@@ -109,7 +110,7 @@ def release_page(
         *([] if asked is None else [asked]),
         *own,
         Section("limits", "What is not protected", facts=[*limits.limits(certificate).items(), *several_rows]),
-        *([columns(counted, names, schema, coverage_line(certificate.measured))] if sized or not own else []),
+        *([columns(counted, names, schema, coverage_line(certificate.measured), nearer)] if sized or not own else []),
         _made(certificate, counted, number_of_sums(measurements), moved),
         Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
     ]

@@ -195,11 +195,14 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum
 
 
-def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str = "") -> Section:
+def columns(
+    tables: list[GroupTable], names: Names, schema: Schema, about: str = "", nearer: Sequence[str] = ()
+) -> Section:
     """Return the Section "What was measured": for each group a Figure, bars of the noisy counts of each column.
 
     They are the one-column ones of `tables`, a list of `GroupTable`, of at most CELLS cells in all, in the schema's
     order. `names`, a `Names`, names groups for readers; `about` is a sentence on columns and pairs without tables.
+    `nearer` names what the page has of all tables together.
     """
     place = {name: i for i, name in enumerate(names.order)}
     oneways = sorted(
@@ -224,6 +227,10 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str =
             cells = zip(names.cells(t), t.values, strict=True)
             rows += [[group or "everybody", t.clique, cell, round(float(value), 1), t.sigma] for cell, value in cells]
     more = f" {several(left, 'more table')} of single columns {'is' if left == 1 else 'are'} in measurements.parquet."
+    combined = (
+        f"{' and '.join(nearer)} {'combine' if len(nearer) > 1 else 'combines'} all tables that count the same "
+        "records, so that the same count is a little different there, and nearer."
+    )
     figures.append(Figure("", numbers=Numbers("counts", ["group", "column", "level", "count", "sigma"], rows)))
     return Section(
         "columns",
@@ -231,9 +238,9 @@ def columns(tables: list[GroupTable], names: Names, schema: Schema, about: str =
         text=[
             "Counts of each column, with their noise: bars are the counts as released, the thin line is where the "
             "true count lies in 95 of 100 cases. Counts below zero are noise; they are part of the honest answer. "
-            "Counts of several columns together are in measurements.parquet. Each count is that of one table alone; "
-            "Ask and the sizes of groups combine all tables that count the same records, so that the same count is "
-            "a little different there, and nearer." + (more if left else ""),
+            "Counts of several columns together are in measurements.parquet. Each count is that of one table alone"
+            + (f"; {combined}" if nearer else ".")
+            + (more if left else ""),
             *([about] if about else []),
         ],
         figures=figures,
