@@ -50,7 +50,10 @@ def constraints_from(given: Any, versus: str) -> tuple[dict[str, Any], str]:
 
 
 def _moment(given: Any) -> dict[str, Any]:
-    """Return {constraint: bound} for `given`, an object of fairlearn's; Unsupported for one that has no equal here."""
+    """Return a dict of one entry, {name of our constraint: its bound, a float}, for a fairlearn moment `given`.
+
+    Raise Unsupported for one that has no equal here.
+    """
     name = type(given).__name__
     if name in PARITIES:
         if given.ratio != 1:

@@ -80,7 +80,10 @@ def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neig
 
 
 def _gaussian(parts: Sequence[_Part], answer: Answer) -> float:
-    """Log-likelihood ratio of an `answer`, a float: the sum over its `parts`, each by its Gaussian noise."""
+    """Return a float, log of P(answer | neighbour) / P(answer | first table), summed over `parts`, Gaussian noise.
+
+    `parts` is a sequence of `_Part`, the cells in which the tables differ; `answer` is the question's whole answer.
+    """
     return math.fsum(part.gaussian(answer) for part in parts)
 
 

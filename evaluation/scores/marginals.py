@@ -218,9 +218,9 @@ class _Shares:
         self._scale = [1 / np.where(size > 0, size, 1) for size in self._sizes]
 
     def compare(self, cells: _Cells) -> tuple[Array, Array, Array]:
-        """Three arrays, from the _Cells of both tables: total variation by group, its standard error; each cell's sign.
+        """Return three arrays by one `_Cells` of both tables: total variation by group, standard errors, cells' signs.
 
-        The first two are NaN for a group that one of the tables lacks; the sign is of real minus synthetic share.
+        The first two are NaN for a group that one table lacks; a sign is of real minus synthetic share, 0 if equal.
         """
         group, groups = cells.group, len(self._none)
         shares = [c[cells.occupied] * s[group] for c, s in zip(cells.counts, self._scale, strict=True)]

@@ -296,5 +296,5 @@ def _shape(terms: tuple[Term, ...]) -> str:
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
-    """Return a list of the `Confusions` of `Composite` scores, each object once, in the order of their first use."""
+    """Return a list of the `Confusions` that the `Composite`s in the list `scores` ask, each once, by first use."""
     return list({id(score.query): score.query for score in scores}.values())

@@ -94,7 +94,7 @@ class Usable(Question):
         return self.noisy(at.schema, numbers + sampler.sample(self.scale(at.schema), numbers.shape, entropy))
 
     def noisy(self, schema: Schema, values: Ints) -> NoisyTable:
-        """Return the `NoisyTable` of integers `values`, with noise added, and its deviation in records of `schema`."""
+        """Return the `NoisyTable` of an int array `values`, which hold the noise, with sigma in records of `schema`."""
         read_only([values])
         return NoisyTable(OUTSIDE, values, self.deviation(schema))
 

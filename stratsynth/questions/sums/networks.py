@@ -253,7 +253,7 @@ def whole_output(query: Network) -> Floats:
 
 
 def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
-    """Return an array [level, row] by a query's `logits`: probability, less 1 at own level; coded rows `which`."""
+    """Return an array [level, row], probability less 1 at own level, by `logits` [level, row] of the rows `which`."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)
     residuals: Floats = weights / weights.sum(axis=0)
