@@ -89,7 +89,8 @@ def test_an_audit_finds_nothing_and_catches_weights_that_are_not_shared(base):
 
 
 def test_the_canary_costs_all_that_is_charged():
+    """All of the tables' price; of the choices' some per cent less than all, by the tables that noise had chosen."""
     pair, broken = linked_pair(Linked(base="mst", children="chain"), Budget(3, 1e-6), 7)
     spent = sum(float(charge.amount) for charge in pair.run.charges)
-    assert float(pair.cost) == pytest.approx(spent, rel=0.02)
+    assert 0.9 * spent < float(pair.cost) <= spent * (1 + 1e-9)
     assert float(broken.cost) > 10 * spent

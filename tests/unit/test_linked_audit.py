@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from evaluation.audit.linked import HOMES, UnsharedRows, linked_pair
 from stratsynth import Budget
 from stratsynth.adapters import Linked
 from stratsynth.data.linked_rows import LinkedRows, slots_of
 from stratsynth.data.sources import open_source
+from stratsynth.evaluation.audit.linked import HOMES, UnsharedRows, linked_pair
 
 
 def test_faulty_rows_answer_and_weigh_a_household_each():
