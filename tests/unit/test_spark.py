@@ -485,7 +485,7 @@ def test_the_stamp_is_of_the_file_that_was_opened(tmp_path, session, monkeypatch
     path = parquet(tmp_path)
     table, mark = opened(path), spark_tasks.stamp(str(path))
 
-    def late(sizes):
+    def late(sizes, most):
         parquet(tmp_path, arrow(small.people(3 * SIZE).astype(str)))
         return iter([tuple(range(len(sizes)))])
 
