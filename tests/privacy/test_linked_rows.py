@@ -241,7 +241,7 @@ def read_units(parents, persons):
     return homes.lines(homes.slots(*units(parents, persons), homes.OF_KINDS))
 
 
-@settings(max_examples=20)
+@settings(max_examples=120)
 @given(st.lists(UNIT, max_size=8), st.lists(CHILD, max_size=14), st.randoms(use_true_random=False))
 def test_units_of_all_kinds_come_from_one_key_alone_and_each_key_is_of_one_kind(parents, persons, random):
     keys = {row[0] for row in (*parents, *persons)}
