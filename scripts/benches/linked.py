@@ -35,7 +35,7 @@ SECONDS, MEGABYTES, DRAWN = 120.0, 2000.0, 30.0
 HOUSEHOLDS = 100_000
 LISTS = {"P2": "28 pairs of persons", "W": "20 tables within households", "S": "10 tables by size"}
 NAMED = "12 of these 20, of which the prototype has .080 and .048"
-"""What the prototype's tables are called in the figures."""
+"""Label of the figures of the prototype's tables."""
 TARGETS = {
     1.0: {
         "H": 0.035,

@@ -12,23 +12,6 @@ from helpers.releases import copied, edited, rewritten, tied_again
 from stratsynth import cli
 from stratsynth.adapters import Linked
 
-RECIPE = """[data]
-parent = "households.csv"
-child = "persons.csv"
-schema = "homes.toml"
-declared_size = 300
-[mechanism]
-name = "linked"
-base = "mst"
-[budget]
-epsilon = 4
-delta = 1e-9
-ledger = "homes.ledger"
-[release]
-rows = 70
-seed = 1
-"""
-
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
@@ -36,7 +19,7 @@ def place(tmp_path_factory):
     for frame, name in zip(homes.tables(300), ("households", "persons"), strict=True):
         frame.to_csv(folder / f"{name}.csv", index=False)
     (folder / "homes.toml").write_text(homes.SCHEMA.to_toml(), encoding="utf-8")
-    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    (folder / "recipe.toml").write_text(homes.RECIPE, encoding="utf-8")
     assert cli.run(["fit", str(folder / "recipe.toml")]) == 0
     return folder
 

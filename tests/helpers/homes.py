@@ -6,6 +6,7 @@ import pandas as pd
 import stratsynth as ss
 from stratsynth.data.linked_rows import read_linked, slots_of
 from stratsynth.data.sources import open_source
+from stratsynth.driver.lockstep import AnswerSource
 from stratsynth.schema.kinds import ParentKind
 from stratsynth.schema.linked import ChildCount, ChildSum, LinkedSchema
 
@@ -111,3 +112,40 @@ def lines(found):
         slot: sorted(zip(*(each.codes[name].tolist() for name in each.codes), each.weight.tolist(), strict=True))
         for slot, each in found.items()
     }
+
+
+RECIPE = """[data]
+parent = "households.csv"
+child = "persons.csv"
+schema = "homes.toml"
+declared_size = 300
+
+[mechanism]
+name = "linked"
+base = "mst"
+
+[budget]
+epsilon = 4
+delta = 1e-9
+ledger = "homes.ledger"
+
+[release]
+rows = 70
+seed = 1
+"""
+"""Recipe of a fit of 300 households and their persons, from two files."""
+
+
+class Recorder(AnswerSource):
+    """Answers of another source, or given ones, with the questions that they answer."""
+
+    def __init__(self, answers, given=None):
+        self.answers, self.given, self.asked, self.replies = answers, given, [], []
+
+    def __call__(self, asked):
+        found = self.answers(asked)
+        if self.given is not None:
+            found = self.given[len(self.replies)]
+        self.asked.append(list(asked))
+        self.replies.append(found)
+        return found

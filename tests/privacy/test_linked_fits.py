@@ -13,7 +13,7 @@ from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import Linked
 from stratsynth.adapters.linked import mechanism
 from stratsynth.data.open_linked import open_tables
-from stratsynth.driver.lockstep import AnswerSource, run
+from stratsynth.driver.lockstep import run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import prepare
@@ -31,27 +31,12 @@ HOWS = {
 PRIOR = ss.Prior.linked(*homes.tables(400, seed=7), citation="last year's file")
 
 
-class Recorder(AnswerSource):
-    """Answers of another source, or given ones, with the questions that they answer."""
-
-    def __init__(self, answers, given=None):
-        self.answers, self.given, self.asked, self.replies = answers, given, [], []
-
-    def __call__(self, asked):
-        found = self.answers(asked)
-        if self.given is not None:
-            found = self.given[len(self.replies)]
-        self.asked.append(list(asked))
-        self.replies.append(found)
-        return found
-
-
 def fitted(how, parents, persons, given=None, budget=BUDGET):
     """Run a fit's program; return (its model, the recorder, the account)."""
     prepared = prepare(how, homes.SCHEMA.counted, budget, 250, PRIOR if how is HOWS["mst with a prior"] else None)
     table = open_tables(parents, persons, schema=homes.SCHEMA, declared_size=250)
     account = ProcessLedger().open(Request("", "", prepared.budget, per_unit(prepared.allot), 0))
-    recorder = Recorder(PrivateAnswers(table.backend.rows, account, SeededEntropy(0), prepared.admit), given)
+    recorder = homes.Recorder(PrivateAnswers(table.backend.rows, account, SeededEntropy(0), prepared.admit), given)
     steps = how.steps(prepared.public, prepared.allot, np.random.default_rng(0))
     return run(steps, prepared.public.schema, recorder), recorder, account
 

@@ -12,7 +12,7 @@ from stratsynth.accounting.process import ProcessLedger
 from stratsynth.accounting.units import per_unit
 from stratsynth.adapters import Linked
 from stratsynth.data.open_linked import open_tables
-from stratsynth.driver.lockstep import AnswerSource, run
+from stratsynth.driver.lockstep import run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import WeightsError
 from stratsynth.mechanisms import prepare
@@ -38,27 +38,12 @@ HOWS = {
 }
 
 
-class Recorder(AnswerSource):
-    """Answers of another source, or given ones, with the questions that they answer."""
-
-    def __init__(self, answers, given=None):
-        self.answers, self.given, self.asked, self.replies = answers, given, [], []
-
-    def __call__(self, asked):
-        found = self.answers(asked)
-        if self.given is not None:
-            found = self.given[len(self.replies)]
-        self.asked.append(list(asked))
-        self.replies.append(found)
-        return found
-
-
 def fitted(how, parents, persons, given=None):
     """Run a fit's program; return (its model, the recorder, the account)."""
     prepared = prepare(how, homes.OF_KINDS.counted, BUDGET, N)
     table = open_tables(parents, persons, schema=homes.OF_KINDS, declared_size=N)
     account = ProcessLedger().open(Request("", "", prepared.budget, per_unit(prepared.allot), 0))
-    recorder = Recorder(PrivateAnswers(table.backend.rows, account, SeededEntropy(0), prepared.admit), given)
+    recorder = homes.Recorder(PrivateAnswers(table.backend.rows, account, SeededEntropy(0), prepared.admit), given)
     steps = how.steps(prepared.public, prepared.allot, np.random.default_rng(0))
     return run(steps, prepared.public.schema, recorder), recorder, account
 

@@ -206,26 +206,6 @@ def test_a_column_that_the_data_lack_is_refused_from_the_header(missing):
 
 # Recipes and commands
 
-RECIPE = """[data]
-parent = "households.csv"
-child = "persons.csv"
-schema = "homes.toml"
-declared_size = 300
-
-[mechanism]
-name = "linked"
-base = "mst"
-
-[budget]
-epsilon = 4
-delta = 1e-9
-ledger = "homes.ledger"
-
-[release]
-rows = 70
-seed = 1
-"""
-
 
 @pytest.fixture
 def place(tmp_path):
@@ -233,7 +213,7 @@ def place(tmp_path):
     parents.to_csv(tmp_path / "households.csv", index=False)
     persons.to_csv(tmp_path / "persons.csv", index=False)
     (tmp_path / "homes.toml").write_text(homes.SCHEMA.to_toml(), encoding="utf-8")
-    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    (tmp_path / "recipe.toml").write_text(homes.RECIPE, encoding="utf-8")
     return tmp_path
 
 
@@ -294,7 +274,7 @@ def test_check_counts_what_a_fit_settles_in_silence(place, capsys):
     ],
 )
 def test_sections_that_cannot_be_meant_are_refused(old, new, why, place):
-    (place / "recipe.toml").write_text(RECIPE.replace(old, new), encoding="utf-8")
+    (place / "recipe.toml").write_text(homes.RECIPE.replace(old, new), encoding="utf-8")
     with pytest.raises(RecipeError, match=why):
         ss.Recipe.read(place / "recipe.toml")
 
