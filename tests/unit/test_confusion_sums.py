@@ -187,6 +187,7 @@ def test_a_term_is_what_its_formula_says(term, counts):
 
 @given(terms, tables, st.integers(0, 3))
 @example(made("harmonic_mean", 1316), [3, 5, 8, 2], 2)  # moves by 2.5 times one rate of three
+@example(made("geometric_mean", 5539), [1, 3, 1, 1], 3)  # moves by 2.9 times the mean of its rates
 def test_a_record_moves_a_term_by_no_more_than_its_step(term, counts, cell):
     more = list(counts)
     more[cell] += 1
